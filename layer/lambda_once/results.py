@@ -1,0 +1,79 @@
+"""From a response to its stored form and back, exactly as the runtime would send it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .record import StoredResult
+
+# (text or bytes to send, content type), as awslambdaric's marshaller returns it.
+Marshal = Callable[[object], "tuple[str | bytes, str]"]
+
+# What Lambda accepts as a response: 6 MB and 100 bytes. A longer one fails the invocation, so it
+# must not be kept as a success. Source: the runtime API of the emulator, and the service's quota.
+MAX_RESPONSE_BYTES = 6_291_556
+
+# From this size on compression is tried. A write is billed by the KB, so below it gains nothing.
+COMPRESS_FROM_BYTES = 1024
+
+OMITTED = StoredResult("omitted", b"")
+
+
+class UnstorableResponseError(Exception):
+    """The runtime will turn this response into an error, so it is a failure and not a result."""
+
+
+def to_stored(response: object, marshal: Marshal) -> StoredResult:
+    """Marshal ``response`` and encode it; raises UnstorableResponseError."""
+    try:
+        marshalled, _ = marshal(response)
+        body = marshalled if isinstance(marshalled, bytes) else marshalled.encode("utf-8")
+    except Exception as fault:
+        raise UnstorableResponseError(str(fault)) from fault
+    if len(body) > MAX_RESPONSE_BYTES:
+        raise UnstorableResponseError(f"{len(body)} bytes are more than Lambda accepts")
+    return _compressed("bytes" if isinstance(marshalled, bytes) else "text", body)
+
+
+def from_stored(stored: StoredResult, marshal: Marshal) -> object:
+    """A value that the runtime marshals to the very bytes that were stored.
+
+    The parsed value where marshalling it gives the same text, so that a tracer around us can look
+    into it; else the text itself, marked as ready JSON (a Decimal 1.10 would come back as 1.1).
+    """
+    if stored.encoding == OMITTED.encoding:
+        return None
+    kind, _, compression = stored.encoding.partition("+")
+    body = _decompress(stored.body) if compression else stored.body
+    return body if kind == "bytes" else _from_text(body.decode("utf-8"), marshal)
+
+
+def _from_text(text: str, marshal: Marshal) -> object:
+    import simplejson
+
+    try:
+        value = simplejson.loads(text)
+        same = marshal(value)[0] == text
+    except (ValueError, RecursionError):
+        same = False
+    if same:
+        return value
+    from simplejson.raw_json import RawJSON
+
+    return RawJSON(text)
+
+
+def _compressed(kind: str, body: bytes) -> StoredResult:
+    if len(body) < COMPRESS_FROM_BYTES:
+        return StoredResult(kind, body)
+    import zlib
+
+    packed = zlib.compress(body, 1)
+    smaller = len(packed) < len(body)
+    return StoredResult(f"{kind}+zlib", packed) if smaller else StoredResult(kind, body)
+
+
+def _decompress(body: bytes) -> bytes:
+    import zlib
+
+    return zlib.decompress(body)

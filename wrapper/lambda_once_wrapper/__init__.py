@@ -1,0 +1,1 @@
+"""The hook between Lambda's runtime client and the user's handler."""
