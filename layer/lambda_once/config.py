@@ -40,7 +40,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 # Source: the naming rules of the DynamoDB developer guide.
 _TABLE_NAME = r"[A-Za-z0-9_.-]{3,255}"
-_TABLE = re.compile(rf"(?:arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):\d{{12}}:table/)?({_TABLE_NAME})")
+_TABLE = re.compile(rf"(?:arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):[0-9]{{12}}:table/)?({_TABLE_NAME})")
 _SCOPE = re.compile(r"[A-Za-z0-9_.:/@+=,-]{1,512}")
 _HEADER = re.compile(r"[A-Za-z0-9!$%&'*+.^_`|~-]{1,128}")
 # Source: CloudWatch's rules for namespaces.
@@ -92,7 +92,7 @@ def is_disabled(environ: Mapping[str, str]) -> bool:
 
 def parse_duration(text: str) -> int:
     """Seconds from ``90``, ``90s``, ``90m``, ``24h`` or ``15d``; raises ValueError."""
-    match = re.fullmatch(r"(\d{1,12})\s*([smhd]?)", text)
+    match = re.fullmatch(r"([0-9]{1,12})\s*([smhd]?)", text)
     seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 1 <= seconds <= MAX_DURATION_S:
         raise ValueError(text)
@@ -197,7 +197,7 @@ class _Reader:
 
     def cache_size(self) -> int:
         text = self.value("IDEMPOTENCY_CACHE") or "0"
-        if not re.fullmatch(r"\d{1,6}", text) or int(text) > MAX_CACHE:
+        if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) > MAX_CACHE:
             self.fault("IDEMPOTENCY_CACHE", f"a number from 0 to {MAX_CACHE}")
             return 0
         return int(text)

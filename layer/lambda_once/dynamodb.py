@@ -22,7 +22,7 @@ MAX_INLINE_BYTES = 32 * 1024
 MAX_PART_BYTES = 390_000
 
 # As many as the widest batch asks for side by side.
-CONNECTIONS = 32
+CONNECTIONS = 16
 
 ATTEMPTS = 4
 COMPLETION_ATTEMPTS = 30

@@ -9,8 +9,15 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from . import keys, record, results
-from .errors import IdempotencyError, IdempotencyKeyMissingError, IdempotencyStoreError
-from .guard import Guard, Services, Target, deadline_of
+from .errors import IdempotencyError, IdempotencyKeyMissingError
+from .guard import (
+    Guard,
+    ResultCache,
+    Services,
+    Target,
+    deadline_of,
+    may_run_unprotected,
+)
 from .record import Outcome
 from .sources import Source, recognise
 
@@ -27,8 +34,11 @@ class Invocation(Protocol):
     def failed(self, fault: BaseException) -> bool:
         """The handler raised ``fault``. False: it is to be raised again, now."""
 
+    def fault(self) -> BaseException | None:
+        """What to raise when all calls are made; None: there is an answer."""
+
     def answer(self) -> object:
-        """What to give to the runtime when all calls are made; may raise."""
+        """What to give to the runtime when all calls are made."""
 
 
 class Passed:
@@ -49,6 +59,9 @@ class Passed:
     def failed(self, fault: BaseException) -> bool:
         """See Invocation."""
         return False
+
+    def fault(self) -> None:
+        """See Invocation."""
 
     def answer(self) -> object:
         """See Invocation."""
@@ -96,6 +109,9 @@ class Answered:
         """See Invocation."""
         raise RuntimeError("no call was handed out")
 
+    def fault(self) -> None:
+        """See Invocation."""
+
     def answer(self) -> object:
         """See Invocation."""
         return self._response
@@ -105,7 +121,8 @@ class Engine:
     """Opens invocations. Holds nothing that belongs to one of them."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        size = services.config.cache_size
+        self._services = services._replace(cache=ResultCache(size)) if size else services
 
     def open(self, event: Any, context: Any) -> Invocation:
         """Decide what is to be done about ``event``; raises IdempotencyError."""
@@ -122,9 +139,9 @@ class Engine:
             raise
         guard = Guard(services, target)
         try:
-            stored = guard.open()
+            stored = guard.open(wait=services.config.wait_in_progress)
         except IdempotencyError as fault:
-            if services.config.run_without_store and isinstance(fault, IdempotencyStoreError):
+            if may_run_unprotected(services.config, fault):
                 guard.reject(fault, record.UNPROTECTED)
                 return Passed(event)
             guard.reject(fault)

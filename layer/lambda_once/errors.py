@@ -57,16 +57,26 @@ class IdempotencyStoreError(IdempotencyError):
 
     ``operation`` and ``code`` are the service's own names, ``table`` the configured table.
     ``maybe_applied`` is true where the request may have taken effect although no answer came.
+    ``may_have_run`` is true where a record stood in the way: the handler has run or is running, so
+    this is not a fault to run it without protection for.
     """
 
     def __init__(
-        self, operation: str, table: str, code: str, detail: str, *, maybe_applied: bool = False
+        self,
+        operation: str,
+        table: str,
+        code: str,
+        detail: str,
+        *,
+        maybe_applied: bool = False,
+        may_have_run: bool = False,
     ) -> None:
         self.operation = operation
         self.table = table
         self.code = code
         self.detail = detail
         self.maybe_applied = maybe_applied
+        self.may_have_run = may_have_run
         super().__init__(f"{operation} on table {table} failed: {code}: {detail}")
 
 

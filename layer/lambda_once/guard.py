@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,20 +20,57 @@ from .store import Refusal, Store
 
 # What is left of the invocation's time for everything that is not a request.
 RESERVE_MS = 100
+# The same once the handler is done: there is nothing left to do but to answer.
+SETTLE_RESERVE_MS = 25
 # How long the caller may be kept from a result that cannot be recorded.
 COMPLETION_BUDGET_MS = 10_000
+# How long a failed claim may take to be given back.
+GIVE_BACK_BUDGET_MS = 2_000
 # How often a claim is tried again because the record in its way was gone when it was looked at.
 CLAIM_ROUNDS = 8
 FIRST_POLL_MS = 50
 LONGEST_POLL_MS = 1_000
+# The time that one look at the record needs at least.
+POLL_MS = 100
 # For a context that cannot say how much time is left: the common maximum of a function's timeout.
 UNKNOWN_REMAINING_MS = 900_000
+# A longer result is not kept in memory: it would take too much of a small function's.
+MAX_CACHED_BYTES = 256 * 1024
+
+
+class ResultCache:
+    """The ``size`` completed records that were used last; safe to share between threads."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._records: dict[str, Record] = {}
+        self._lock = threading.Lock()
+
+    def get(self, record_id: str, now_ms: int) -> Record | None:
+        """The record, unless it has expired; it then counts as used."""
+        with self._lock:
+            found = self._records.pop(record_id, None)
+            if found is None or protocol.has_ended(found, now_ms):
+                return None
+            self._records[record_id] = found
+            return found
+
+    def put(self, found: Record) -> None:
+        """Keep a completed record with its whole result, at the expense of the longest unused."""
+        if found.result is None or len(found.result.body) > MAX_CACHED_BYTES:
+            return
+        with self._lock:
+            self._records.pop(found.id, None)
+            self._records[found.id] = found
+            if len(self._records) > self._size:
+                del self._records[next(iter(self._records))]
 
 
 class Services(NamedTuple):
     """What the engine is given: where to store, the time, and whom to tell.
 
-    ``now_ms`` is epoch ms; ``sleep`` takes seconds; ``token`` draws a new random text.
+    ``now_ms`` is epoch ms; ``sleep`` takes seconds; ``token`` draws a new random text. ``cache`` is
+    the engine's own, if it is configured.
     """
 
     config: Config
@@ -42,6 +80,7 @@ class Services(NamedTuple):
     token: Callable[[], str]
     report: Callable[[Outcome], None]
     marshal: results.Marshal
+    cache: ResultCache | None = None
 
 
 class Target(NamedTuple):
@@ -64,6 +103,15 @@ def deadline_of(context: object, now_ms: int) -> int:
     return now_ms + remaining
 
 
+def may_run_unprotected(config: Config, fault: IdempotencyError) -> bool:
+    """Whether the handler is to run although its unit could not be claimed, as configured."""
+    return (
+        config.run_without_store
+        and isinstance(fault, IdempotencyStoreError)
+        and not fault.may_have_run
+    )
+
+
 class Guard:
     """The life of one unit in one invocation: claim, then complete or release."""
 
@@ -78,16 +126,17 @@ class Guard:
         )
         self.target = target
 
-    def open(self) -> StoredResult | None:
-        """Own the unit (None), or the result that is stored for it.
+    def open(self, *, wait: bool) -> StoredResult | None:
+        """Own the unit (None), or the result that is stored for it. May be tried again.
 
+        ``wait`` says whether to wait for an owner that is at work, within the deadline.
         Raises IdempotencyInProgressError, IdempotencyPayloadMismatchError and
         IdempotencyStoreError, which the caller reports with ``reject``.
         """
         self._times["claim_started_ms"] = self._now_ms()
         try:
-            existing = self._claim_or_find()
-            stored = None if existing is None else self._store.load(existing, self._by_ms)
+            existing = self._cached() or self._claim_or_find(wait)
+            stored = None if existing is None else self._whole_result(existing)
         finally:
             self._times["claim_ended_ms"] = self._now_ms()
         if stored is not None:
@@ -104,7 +153,7 @@ class Guard:
         now_ms = self._now_ms()
         self._times["settle_started_ms"] = now_ms
         stored = results.OMITTED if self._services.config.omit_result else result
-        by_ms = min(self._by_ms, now_ms + COMPLETION_BUDGET_MS)
+        by_ms = self._settle_by(now_ms)
         expires_at_s = now_ms // 1000 + self.target.retention_s
         try:
             refusal = self._store.complete(claim, stored, expires_at_s, by_ms)
@@ -112,15 +161,25 @@ class Guard:
         except Exception as fault:  # noqa: BLE001  whatever it is, the caller's result comes first
             self._report(record.UNRECORDED, fault)
             return
-        self._report(record.EXECUTED if settled is Settlement.DONE else record.LOST)
+        if settled is Settlement.LOST:
+            self._report(record.LOST)
+            return
+        self._keep(
+            Record(
+                claim.id, record.COMPLETED, claim.owner, 0, expires_at_s, claim.fingerprint, stored
+            )
+        )
+        self._report(record.EXECUTED)
 
     def release(self, reason: str) -> None:
         """Give the claim back. Raises nothing: what made us release it must not be hidden."""
         claim = self._owned()
-        self._times["settle_started_ms"] = self._now_ms()
+        now_ms = self._now_ms()
+        self._times["settle_started_ms"] = now_ms
+        by_ms = self._settle_by(now_ms)
         try:
-            refusal = self._store.release(claim, self._by_ms)
-            settled = self._settlement(refusal, protocol.judge_release, self._by_ms)
+            refusal = self._store.release(claim, by_ms)
+            settled = self._settlement(refusal, protocol.judge_release, by_ms)
         except Exception as fault:  # noqa: BLE001  whatever it is, the user's failure comes first
             self._report(record.RELEASE_FAILED, fault)
             return
@@ -132,24 +191,71 @@ class Guard:
             raise RuntimeError("a unit is settled only while it is claimed")
         return self._claim
 
-    def _claim_or_find(self) -> Record | None:
+    def _settle_by(self, now_ms: int) -> int:
+        """By when a settling write must have come back.
+
+        Past the deadline nothing is left to be in time for: where the platform has not ended us by
+        then, it does not (Lambda Managed Instances), and a result is still better recorded.
+        """
+        by_ms = self.target.deadline_ms - SETTLE_RESERVE_MS
+        budget_ms = now_ms + COMPLETION_BUDGET_MS
+        return budget_ms if now_ms >= self.target.deadline_ms else min(by_ms, budget_ms)
+
+    def _half_of_rest(self, now_ms: int) -> int:
+        """Half of the time left is for trying to claim: a handler must not start with none."""
+        return min(self._by_ms, now_ms + max(0, self.target.deadline_ms - now_ms) // 2)
+
+    def _cached(self) -> Record | None:
+        """The completed record from memory, without a request."""
+        cache = self._services.cache
+        now_ms = self._now_ms()
+        found = cache.get(self.target.record_id, now_ms) if cache else None
+        if found is None:
+            return None
+        claim, now_ms = self._new_claim()
+        verdict = protocol.judge_claim(found, claim, now_ms)
+        if verdict is Verdict.MISMATCH:
+            raise IdempotencyPayloadMismatchError(found.id)
+        return found if verdict is Verdict.REPLAY else None
+
+    def _keep(self, completed: Record) -> None:
+        if self._services.cache is not None:
+            self._services.cache.put(completed)
+
+    def _whole_result(self, existing: Record) -> StoredResult:
+        """The result of a completed record, all its parts read, ready to be given."""
+        try:
+            stored = self._store.load(existing, self._by_ms)
+            unpacked = results.unpacked(stored)
+        except IdempotencyStoreError as fault:
+            fault.may_have_run = True
+            raise
+        except ValueError as fault:
+            raise self._store_error(
+                "GetItem", "ForeignRecord", f"the record {existing.id}: {fault}"
+            ) from fault
+        self._keep(existing._replace(result=stored))
+        return unpacked
+
+    def _claim_or_find(self, wait: bool) -> Record | None:
         for _ in range(CLAIM_ROUNDS):
             claim, now_ms = self._new_claim()
             refusal = self._try_claim(claim, now_ms)
             if refusal is None:
-                return self._accept(claim)
-            existing = self._existing(refusal)
+                self._accept(claim)
+                return None
+            existing = self._existing(refusal, claim)
             if existing is None:
                 continue
             verdict = protocol.judge_claim(existing, claim, now_ms)
             if verdict is Verdict.MINE:
-                return self._accept(claim)
-            found = self._follow(existing, claim, verdict)
+                self._accept(claim)
+                return None
+            found = self._follow(existing, claim, verdict, wait)
             if found is not None:
                 return found
-        raise IdempotencyStoreError(
+        raise self._store_error(
             "PutItem",
-            self._services.config.table,
             "Contention",
             f"the record {self.target.record_id} changed {CLAIM_ROUNDS} times while it was claimed",
         )
@@ -165,7 +271,7 @@ class Guard:
 
     def _try_claim(self, claim: Claim, now_ms: int) -> Refusal | None:
         try:
-            return self._store.claim(claim, now_ms, self._by_ms)
+            return self._store.claim(claim, now_ms, self._half_of_rest(now_ms))
         except IdempotencyStoreError as fault:
             if fault.maybe_applied:
                 self._give_back(claim)
@@ -173,11 +279,12 @@ class Guard:
 
     def _accept(self, claim: Claim) -> None:
         """Start on a claim that is ours, unless its answer came too late to start anything."""
-        if not protocol.is_usable(claim, self._now_ms()):
+        now_ms = self._now_ms()
+        # A configured lease can be longer than the invocation.
+        if not protocol.is_usable(claim, now_ms) or now_ms >= self.target.deadline_ms:
             self._give_back(claim)
-            raise IdempotencyStoreError(
+            raise self._store_error(
                 "PutItem",
-                self._services.config.table,
                 "AnsweredTooLate",
                 "the claim was answered after the invocation's deadline",
             )
@@ -185,23 +292,25 @@ class Guard:
 
     def _give_back(self, claim: Claim) -> None:
         """Undo a claim that may be ours and will not be used, so that the retry need not wait."""
+        now_ms = self._now_ms()
+        by_ms = min(self._half_of_rest(now_ms), now_ms + GIVE_BACK_BUDGET_MS)
         try:
-            self._store.release(claim, self._by_ms)
+            self._store.release(claim, by_ms)
         except IdempotencyStoreError:
             return  # then it ends by itself
 
-    def _follow(self, existing: Record, claim: Claim, verdict: Verdict) -> Record | None:
+    def _follow(
+        self, existing: Record, claim: Claim, verdict: Verdict, wait: bool
+    ) -> Record | None:
         """Act on another's record: the completed one, or None to claim again."""
         pause_ms = FIRST_POLL_MS
         while verdict is Verdict.IN_PROGRESS:
             now_ms = self._now_ms()
-            if not self._services.config.wait_in_progress or now_ms + pause_ms >= self._by_ms:
-                raise IdempotencyInProgressError(
-                    existing.id, existing.in_progress_until_ms, now_ms
-                )
+            if not wait or now_ms + pause_ms + POLL_MS >= self._by_ms:
+                raise IdempotencyInProgressError(existing.id, existing.in_progress_until_ms, now_ms)
             self._services.sleep(pause_ms / 1000)
             pause_ms = min(LONGEST_POLL_MS, pause_ms * 3 // 2)
-            found = self._store.read(existing.id, self._by_ms)
+            found = self._poll(existing)
             if found is None:
                 return None
             existing = found
@@ -210,9 +319,33 @@ class Guard:
             raise IdempotencyPayloadMismatchError(existing.id)
         return existing if verdict is Verdict.REPLAY else None
 
-    def _existing(self, refusal: Refusal) -> Record | None:
+    def _poll(self, existing: Record) -> Record | None:
+        """The record as it is now. It is known to be in progress if there is no time to ask."""
+        try:
+            return self._store.read(existing.id, self._by_ms)
+        except IdempotencyStoreError as fault:
+            now_ms = self._now_ms()
+            if now_ms + POLL_MS >= self._by_ms:
+                until_ms = existing.in_progress_until_ms
+                raise IdempotencyInProgressError(existing.id, until_ms, now_ms) from fault
+            fault.may_have_run = True
+            raise
+
+    def _existing(self, refusal: Refusal, claim: Claim) -> Record | None:
         """The item in the way; read where the store did not return it with its refusal."""
-        return refusal.existing or self._store.read(self.target.record_id, self._by_ms)
+        if refusal.existing is not None:
+            return refusal.existing
+        try:
+            return self._store.read(claim.id, self._by_ms)
+        except IdempotencyStoreError as fault:
+            self._give_back(claim)  # what is in the way may be our own, its first reply lost
+            fault.may_have_run = True
+            raise
+
+    def _store_error(self, operation: str, code: str, detail: str) -> IdempotencyStoreError:
+        """What we found in the store ourselves: another has been at work on the record."""
+        table = self._services.config.table
+        return IdempotencyStoreError(operation, table, code, detail, may_have_run=True)
 
     def _settlement(
         self,

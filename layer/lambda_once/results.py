@@ -43,9 +43,20 @@ def from_stored(stored: StoredResult, marshal: Marshal) -> object:
     """
     if stored.encoding == OMITTED.encoding:
         return None
+    kind, body, _ = unpacked(stored)
+    return body if kind == "bytes" else _from_text(body.decode("utf-8"), marshal)
+
+
+def unpacked(stored: StoredResult) -> StoredResult:
+    """The same result without compression; raises ValueError where the body is not its encoding."""
     kind, _, compression = stored.encoding.partition("+")
     body = _decompress(stored.body) if compression else stored.body
-    return body if kind == "bytes" else _from_text(body.decode("utf-8"), marshal)
+    if kind == "text":
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError as fault:
+            raise ValueError("its attribute result is not text in UTF-8") from fault
+    return StoredResult(kind, body)
 
 
 def _from_text(text: str, marshal: Marshal) -> object:
@@ -76,4 +87,7 @@ def _compressed(kind: str, body: bytes) -> StoredResult:
 def _decompress(body: bytes) -> bytes:
     import zlib
 
-    return zlib.decompress(body)
+    try:
+        return zlib.decompress(body)
+    except zlib.error as fault:
+        raise ValueError(f"its attribute result cannot be decompressed: {fault}") from fault

@@ -30,7 +30,9 @@ _SAID = {
     record.UNPROTECTED: ("WARN", "the handler runs without protection", "Unprotected"),
     record.RELEASED: ("INFO", "released, a retry will run", "Released"),
     record.RELEASE_FAILED: (
-        "WARN", "not released, a retry can run when the claim's lease ends", "ReleaseFailure"
+        "WARN",
+        "not released, a retry can run when the claim's lease ends",
+        "ReleaseFailure",
     ),
     record.UNRECORDED: (
         "ERROR",
@@ -103,10 +105,13 @@ class Reporter:
     def __call__(self, outcome: Outcome) -> None:
         """Tell of ``outcome``. Whatever fails here changes nothing for the invocation."""
         for sink in (self._to_log, self._to_metrics, self._to_trace):
-            try:
-                sink(outcome)
-            except Exception as fault:  # noqa: BLE001  telemetry must not fail an invocation
-                self._complain(sink.__name__, fault)
+            self._tell(sink, outcome)
+
+    def _tell(self, sink: Callable[[Outcome], None], outcome: Outcome) -> None:
+        try:
+            sink(outcome)
+        except Exception as fault:  # noqa: BLE001  telemetry must not fail an invocation
+            self._complain(sink.__name__, fault)
 
     def _complain(self, sink: str, fault: Exception) -> None:
         try:

@@ -1,72 +1,183 @@
 """Loads the user's handler, and calls it as the engine says.
 
-The runtime imports this module in place of the user's. It must be called bootstrap.py: the runtime
-drops leading frames of files of that name from error payloads, so that a traceback begins in the
-user's code, as it does without us. At the top it imports only what every Python process has loaded
-already: the user's module comes first.
+The runtime imports this module in place of the user's, and then asks it for ``handler``. Only then
+is the user's module loaded, and only after that our own: see ``__getattr__``. It must be called
+bootstrap.py: the runtime drops leading frames of files of that name from error payloads, so that a
+traceback begins in the user's code, as it does without us. At its top it imports only what the
+runtime has loaded already: whatever else is imported, the user's module imports it first.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
+# Not from typing: the runtime has not loaded that.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from lambda_once.config import Config
     from lambda_once.engine import Engine
 
-Handler = Callable[[Any, Any], Any]
+    Handler = Callable[[Any, Any], Any]
 
 # Set by the wrapper script.
 ORIGINAL_HANDLER = "LAMBDA_ONCE_HANDLER"
-ORIGINAL_PYTHONPATH = "LAMBDA_ONCE_PYTHONPATH"
-PYTHONPATH_CHANGED = "LAMBDA_ONCE_PYTHONPATH_CHANGED"
+ADDED_PATH = "LAMBDA_ONCE_ADDED_PATH"
 
 
-def _restore_environment() -> str:
-    """Put back what the script changed; the name of the user's handler."""
-    name = os.environ.pop(ORIGINAL_HANDLER, None)
+def __getattr__(name: str) -> Handler:
+    """Make ``handler`` when the runtime first asks for it.
+
+    Were it made at import, the frames of the import system would lie between the runtime and the
+    user's code, and every error at the import of the user's module would show them.
+    """
+    if name != "handler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    handler = globals()["handler"] = _start()
+    return handler
+
+
+def _start() -> Handler:
+    name = _restore_environment()
     if name is None:
-        raise _fault(
-            "IdempotencyConfigError",
+        return _refused(
             "lambda-once has no handler to guard: set AWS_LAMBDA_EXEC_WRAPPER=/opt/lambda-once"
-            " and leave the function's own handler setting as it was",
+            " and leave the function's own handler setting as it was"
         )
-    os.environ["_HANDLER"] = name
-    if os.environ.pop(PYTHONPATH_CHANGED, None):
-        original = os.environ.pop(ORIGINAL_PYTHONPATH, None)
-        if original is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = original
+    user_handler = _load(name)
+    if _is_fault(user_handler):
+        return user_handler
+    try:
+        return _wrap(user_handler, name)
+    except Exception as fault:  # noqa: BLE001  what we import may be the user's: anything may come
+        if type(fault).__name__ == "IdempotencyConfigError":
+            return _refused(str(fault))
+        return _unloadable(user_handler, fault)
+
+
+def _restore_environment() -> str | None:
+    """Put back what the script changed; the name of the user's handler, if there is one."""
+    name = os.environ.pop(ORIGINAL_HANDLER, None)
+    added = os.environ.pop(ADDED_PATH, None)
+    if added:
+        _restore_path(added)
+    # Another wrapper that was started after ours has put its own name here, and keeps it.
+    if name is not None and os.environ.get("_HANDLER") == f"{__name__}.handler":
+        os.environ["_HANDLER"] = name
     return name
 
 
-def _fault(error_type: str, message: str, trace: list[str] | None = None) -> Exception:
-    """What the runtime reports as an error of this type, with this message and stack trace."""
-    from awslambdaric.lambda_runtime_exception import FaultException
-
-    fault: Exception = FaultException(error_type, message, trace)
-    return fault
+def _restore_path(added: str) -> None:
+    """Take our folder out of PYTHONPATH, and look into it last: no package in it may win."""
+    before, _, after = f":{os.environ.get('PYTHONPATH', '')}:".rpartition(f":{added}:")
+    rest = f"{before}:{after}".strip(":")
+    if rest:
+        os.environ["PYTHONPATH"] = rest
+    else:
+        os.environ.pop("PYTHONPATH", None)
+    if added in sys.path:
+        sys.path.remove(added)
+    sys.path.append(added)
 
 
 def _load(name: str) -> Handler:
-    """The user's handler; what goes wrong is reported as the runtime would report it."""
+    """The user's handler, by the runtime's own resolver; its faults are passed on unchanged."""
     from awslambdaric import bootstrap as runtime
-    from awslambdaric.lambda_runtime_exception import FaultException
 
     # 4.1.0 and 4.2.0 call it get_handler, every other version _get_handler.
-    resolve = getattr(runtime, "_get_handler", None) or runtime.get_handler
+    resolve = getattr(runtime, "_get_handler", None) or getattr(runtime, "get_handler", _resolve)
     try:
         handler: Handler = resolve(name)
-    except FaultException:
-        raise
-    except Exception:
-        told = runtime.build_fault_result(sys.exc_info(), None)
-        raise _fault(told["errorType"], told["errorMessage"], told["stackTrace"]) from None
+    except AttributeError as fault:
+        # The runtime would take it for a missing handler of this module.
+        kind = type(type(fault).__name__, (_UserAttributeError,), {})
+        raise kind(fault).with_traceback(fault.__traceback__) from None
     return handler
+
+
+class _UserAttributeError(Exception):
+    """Stands for an AttributeError at the import of the user's module. Reported like it."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _resolve(name: str) -> Handler:
+    """For a runtime client that has renamed its resolver once more."""
+    from importlib import import_module
+
+    module, _, attribute = name.rpartition(".")
+    handler: Handler = getattr(import_module(module.replace("/", ".")), attribute)
+    return handler
+
+
+def _is_fault(handler: Handler) -> bool:
+    """Whether the runtime client is one (up to 2.0) that reports faults at import when invoked.
+
+    Its resolver then returns a function that raises the fault: not to be guarded.
+    """
+    from awslambdaric import bootstrap as runtime
+
+    make = getattr(runtime, "make_fault_handler", None)
+    return make is not None and getattr(handler, "__code__", None) is make(None).__code__
+
+
+def _refused(message: str) -> Handler:
+    """End the start as the runtime ends it for a handler that it cannot use."""
+    from awslambdaric import bootstrap as runtime
+
+    fault = _fault("IdempotencyConfigError", message)
+    if hasattr(runtime, "make_fault_handler"):
+        handler: Handler = runtime.make_fault_handler(fault)
+        return handler
+    raise fault
+
+
+def _fault(error_type: str, message: str) -> Exception:
+    """What the runtime reports as an error of this type, with this message and no stack trace."""
+    from awslambdaric.lambda_runtime_exception import FaultException
+
+    fault: Exception = FaultException(error_type, message, None)
+    return fault
+
+
+def _unloadable(user_handler: Handler, fault: Exception) -> Handler:
+    """Our own code could not be loaded: say so when invoked. The kill switch works even here."""
+    if os.environ.get("IDEMPOTENCY_DISABLED", "").strip().lower() == "true":
+        return user_handler
+    reason = f"{type(fault).__name__}: {fault}{_blame(fault)}"
+
+    def handler(event: Any, context: Any) -> Any:
+        raise _fault("IdempotencyError", f"lambda-once could not be loaded: {reason}")
+
+    return handler
+
+
+def _blame(fault: Exception) -> str:
+    try:
+        from lambda_once.blame import blame
+    except ImportError:
+        ours = sys.modules.get("lambda_once")
+        return f" (lambda_once is {getattr(ours, '__file__', 'missing')})"
+    return blame(fault)
+
+
+def _wrap(user_handler: Handler, name: str) -> Handler:
+    """Ours around the user's, as configured; the user's own where we are switched off."""
+    from lambda_once.config import Config, is_disabled
+    from lambda_once.telemetry import Log
+
+    log = Log(os.environ)
+    if is_disabled(os.environ):
+        log.line("INFO", f"lambda-once is disabled, {name} runs without protection")
+        return user_handler
+    config = Config.from_environ(os.environ)
+    engine = _engine(config, log)
+    _announce(config, name, log)
+    return _guarded(user_handler, engine)
 
 
 def _guarded(user_handler: Handler, engine: Engine) -> Handler:
@@ -77,33 +188,18 @@ def _guarded(user_handler: Handler, engine: Engine) -> Handler:
         while (call := invocation.next_call()) is not None:
             try:
                 response = user_handler(call[0], context)
-            except BaseException as fault:
+            except BaseException as fault:  # noqa: PERF203  once a call, not once a record
                 if not invocation.failed(fault):
                     raise
             else:
                 invocation.succeeded(response)
+        # Raised here, so that a failure of user code that was put off has no frame of ours but
+        # this file's.
+        if (put_off := invocation.fault()) is not None:
+            raise put_off
         return invocation.answer()
 
     return handler
-
-
-def _wrap(user_handler: Handler, name: str) -> Handler:
-    """Ours around the user's, as configured; the user's own where we are switched off."""
-    from lambda_once.config import Config, is_disabled
-    from lambda_once.errors import IdempotencyConfigError
-    from lambda_once.telemetry import Log
-
-    log = Log(os.environ)
-    try:
-        if is_disabled(os.environ):
-            log.line("INFO", f"lambda-once is disabled, {name} runs without protection")
-            return user_handler
-        config = Config.from_environ(os.environ)
-    except IdempotencyConfigError as fault:
-        raise _fault(type(fault).__name__, str(fault)) from None
-    engine = _engine(config, log)
-    _announce(config, name, log)
-    return _guarded(user_handler, engine)
 
 
 def _engine(config: Config, log: Any) -> Engine:
@@ -111,6 +207,7 @@ def _engine(config: Config, log: Any) -> Engine:
     import time
 
     from awslambdaric.lambda_runtime_client import LambdaRuntimeClient
+
     from lambda_once.dynamodb import DynamoDBStore
     from lambda_once.engine import Engine
     from lambda_once.guard import Services
@@ -118,6 +215,13 @@ def _engine(config: Config, log: Any) -> Engine:
 
     def now_ms() -> int:
         return time.time_ns() // 1_000_000
+
+    def marshal(response: object) -> tuple[str | bytes, str]:
+        # Looked up at each call: a function may replace the runtime's marshaller.
+        marshalled: tuple[str | bytes, str] = LambdaRuntimeClient.marshaller.marshal_response(
+            response
+        )
+        return marshalled
 
     return Engine(
         Services(
@@ -127,8 +231,7 @@ def _engine(config: Config, log: Any) -> Engine:
             sleep=time.sleep,
             token=lambda: os.urandom(16).hex(),
             report=Reporter(config, os.environ, log),
-            # Looked up at each call: functions may replace the runtime's marshaller.
-            marshal=lambda response: LambdaRuntimeClient.marshaller.marshal_response(response),
+            marshal=marshal,
         )
     )
 
@@ -138,16 +241,6 @@ def _announce(config: Config, name: str, log: Any) -> None:
     from lambda_once import __version__
 
     key = config.key.text if config.key else "by event source"
-    log.line(
-        "INFO", f"lambda-once {__version__} guards {name}, table {config.table}, key {key}"
-    )
+    log.line("INFO", f"lambda-once {__version__} guards {name}, table {config.table}, key {key}")
     for variable in config.ignored:
         log.line("WARN", f"lambda-once: {variable} is not one of its variables and is ignored")
-
-
-def _start() -> Handler:
-    name = _restore_environment()
-    return _wrap(_load(name), name)
-
-
-handler = _start()

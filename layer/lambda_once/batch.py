@@ -1,0 +1,470 @@
+"""A batch: each of its records is a unit of its own.
+
+The units are claimed side by side, those that are done are dropped, the handler gets the rest in
+order, each unit is settled by itself, and the answer is built in the shape that the source expects.
+
+The layer cannot see whether the event source mapping reads ``batchItemFailures``. A mapping that
+does not, takes any answer for success and deletes the batch; an invocation that raises is delivered
+again in both settings, and costs nothing, since what is done is dropped then. So failures are
+reported only if the handler itself reports some (``auto``) or it is configured (``report``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from . import record, results
+from .errors import (
+    IdempotencyBatchError,
+    IdempotencyError,
+    IdempotencyInProgressError,
+    IdempotencyKeyMissingError,
+    IdempotencyStoreError,
+)
+from .guard import RESERVE_MS, Guard, Services, Target
+from .record import StoredResult
+from .sources import BatchSource
+
+# How many requests are under way at once; the store keeps as many connections.
+WIDTH = 16
+
+# What a unit without a result of its own is completed with.
+NULL = StoredResult("text", b"null")
+
+# States of a unit. Every unit ends as DONE or FAILED.
+WAITING = "waiting"  # not claimed yet, or in progress elsewhere
+READY = "ready"  # claimed, or to run without protection; not handed over yet
+DONE = "done"
+FAILED = "failed"
+
+
+class HeldBackError(Exception):
+    """A record was not handed to the handler: no time was left, or its order forbade it."""
+
+    def __init__(self) -> None:
+        super().__init__("no time was left, or a record that must come before it is not done")
+
+
+class ReportedFailureError(Exception):
+    """The handler returned the record among its ``batchItemFailures``, or one before it."""
+
+    def __init__(self) -> None:
+        super().__init__("the handler reported it as failed")
+
+
+class ReleasedResponseError(Exception):
+    """What the handler returned counts as a failure, or the runtime cannot send it."""
+
+    def __init__(self) -> None:
+        super().__init__("the handler's response counts as a failure")
+
+
+class Unit:
+    """One key of the batch: its position, and those of the same key's further occurrences."""
+
+    __slots__ = ("fault", "group", "guard", "identifier", "position", "repeats", "result", "state")
+
+    def __init__(
+        self, position: int, identifier: object, group: str | None, guard: Guard | None
+    ) -> None:
+        self.position = position
+        self.repeats: list[int] = []
+        self.identifier = identifier
+        self.group = group
+        self.guard = guard
+        self.state = WAITING if guard else READY
+        self.fault: BaseException | None = None
+        self.result: StoredResult | None = None
+
+    def fail(self, fault: BaseException) -> None:
+        """Not done in this invocation, because of ``fault``."""
+        self.state = FAILED
+        self.fault = fault
+
+
+class Failure(NamedTuple):
+    """A record that is not done: where it stands in the batch, and why."""
+
+    position: int
+    fault: BaseException
+
+
+class Batch:
+    """The invocation of a handler with a batch event."""
+
+    def __init__(
+        self,
+        services: Services,
+        source: BatchSource,
+        event: Any,
+        targets: Sequence[Target | IdempotencyKeyMissingError | None],
+        deadline_ms: int,
+    ) -> None:
+        """``targets``, one a record: a target, a fault, or None to run it without protection."""
+        self._services = services
+        self._source = source
+        self._event = event
+        self._deadline_ms = deadline_ms
+        self._each = services.config.batch == "each"
+        # Taken before user code can change the records.
+        records = source.records(event)
+        self._identifiers = [source.identifier(each) for each in records]
+        self._units = self._split(records, targets)
+        self._handed: list[Unit] = []
+        self._responses: list[object] = []
+        self._reported_by_handler = False
+        self._passed_through = False
+        self._user_fault: BaseException | None = None
+        self._calls = 0
+        self._call_started_ms = 0
+        self._longest_call_ms = 0
+        self._claim(self._in_state(WAITING), wait=False)
+
+    # ---- the calls to make
+
+    def next_call(self) -> tuple[object] | None:
+        """See engine.Invocation."""
+        while not self._passed_through:
+            runnable = self._runnable()
+            if runnable:
+                if self._each and not self._time_for_another():
+                    break
+                return (self._hand_over(runnable[:1] if self._each else runnable),)
+            if not self._wait_for_others():
+                break
+        self._finish()
+        return None
+
+    def succeeded(self, response: object) -> None:
+        """See engine.Invocation."""
+        self._note_duration()
+        self._responses.append(response)
+        handed, self._handed = self._handed, []
+        failed, why = self._failed_in(response, handed)
+        self._release(failed, str(why), why)
+        kept = [unit for unit in handed if unit.state is READY]
+        self._store_results(kept, handed, response)
+        self._side_by_side(self._complete, kept)
+
+    def failed(self, fault: BaseException) -> bool:
+        """See engine.Invocation. In mode ``each`` a failure costs its own record alone."""
+        self._note_duration()
+        handed, self._handed = self._handed, []
+        self._release(handed, f"the handler raised {type(fault).__name__}", fault)
+        if self._each and isinstance(fault, Exception):
+            self._user_fault = self._user_fault or fault
+            return True
+        self._finish()
+        return False
+
+    # ---- the answer
+
+    def fault(self) -> BaseException | None:
+        """What to raise in place of an answer: the handler's own first failure, or ours."""
+        failures = self._failures()
+        if not failures or self._reports() or (self._passed_through and not self._ours(failures)):
+            return None
+        if self._user_fault is not None:
+            return self._user_fault
+        first = failures[0].fault
+        if len(self._identifiers) == 1 and isinstance(first, IdempotencyError):
+            return first
+        return IdempotencyBatchError(len(failures), len(self._identifiers), first)
+
+    def answer(self) -> object:
+        """See engine.Invocation."""
+        if self._passed_through:
+            return self._responses[-1]
+        if self._source.answers == "list":
+            return self._list_answer()
+        if not self._source.reports_failures:
+            return self._responses[-1] if self._responses else None
+        return self._failures_answer()
+
+    # ---- splitting
+
+    def _split(
+        self,
+        records: Sequence[Any],
+        targets: Sequence[Target | IdempotencyKeyMissingError | None],
+    ) -> list[Unit]:
+        units: list[Unit] = []
+        by_id: dict[str, Unit] = {}
+        for position, (each, target) in enumerate(zip(records, targets, strict=True)):
+            guard = Guard(self._services, target) if isinstance(target, Target) else None
+            first = by_id.get(target.record_id) if isinstance(target, Target) else None
+            if first is not None and self._same_payload(first, target):
+                first.repeats.append(position)
+                continue
+            unit = Unit(position, self._identifiers[position], self._group(each), guard)
+            if isinstance(target, IdempotencyKeyMissingError):
+                unit.fail(target)
+            if isinstance(target, Target):
+                by_id.setdefault(target.record_id, unit)
+            units.append(unit)
+        return units
+
+    @staticmethod
+    def _same_payload(first: Unit, target: Target | IdempotencyKeyMissingError | None) -> bool:
+        """Another payload under one key is a unit of its own: its claim will meet the first's."""
+        ours = first.guard.target.fingerprint if first.guard else None
+        return isinstance(target, Target) and ours == target.fingerprint
+
+    def _group(self, each: Any) -> str | None:
+        group = self._source.group(each)
+        return "" if group is None and self._source.ordered else group
+
+    def _in_state(self, *states: str) -> list[Unit]:
+        return [unit for unit in self._units if unit.state in states]
+
+    # ---- claiming
+
+    def _claim(self, units: Sequence[Unit], *, wait: bool) -> None:
+        """Claim side by side. Half of the time left is for claiming, half for the handler."""
+        now_ms = self._services.now_ms()
+        until_ms = now_ms + (self._deadline_ms - now_ms) // 2
+
+        def claim(unit: Unit) -> None:
+            if not wait and self._services.now_ms() >= until_ms:
+                self._leave(unit)
+            else:
+                self._claim_one(unit, wait)
+
+        self._side_by_side(claim, units)
+
+    def _claim_one(self, unit: Unit, wait: bool) -> None:
+        guard = _guard_of(unit)
+        try:
+            stored = guard.open(wait=wait)
+        except IdempotencyInProgressError as fault:
+            unit.fault = fault
+            if wait or not self._services.config.wait_in_progress:
+                unit.fail(fault)
+                guard.reject(fault)
+        except IdempotencyError as fault:
+            self._rejected(unit, guard, fault)
+        else:
+            unit.result = stored
+            unit.state = READY if stored is None else DONE
+
+    def _rejected(self, unit: Unit, guard: Guard, fault: IdempotencyError) -> None:
+        if isinstance(fault, IdempotencyStoreError) and self._services.config.run_without_store:
+            guard.reject(fault, record.UNPROTECTED)
+            unit.guard = None
+            unit.state = READY
+            return
+        guard.reject(fault)
+        unit.fail(fault)
+
+    def _leave(self, unit: Unit) -> None:
+        """No time is left to claim it: it is left for the redelivery."""
+        table = self._services.config.table
+        fault = IdempotencyStoreError("PutItem", table, "DeadlineExceeded", "no time left to claim")
+        _guard_of(unit).reject(fault)
+        unit.fail(fault)
+
+    def _wait_for_others(self) -> bool:
+        """Wait for units in progress elsewhere; whether that may have made some runnable."""
+        waiting = self._in_state(WAITING)
+        if waiting:
+            self._claim(waiting, wait=True)
+        return bool(waiting)
+
+    # ---- handing over
+
+    def _runnable(self) -> list[Unit]:
+        """Units that are ready and have nothing of their group before them that is not."""
+        stopped: set[str] = set()
+        runnable = []
+        for unit in self._units:
+            if unit.group in stopped:
+                continue
+            if unit.state is READY:
+                runnable.append(unit)
+            elif unit.state is not DONE and unit.group is not None:
+                stopped.add(unit.group)
+        return runnable
+
+    def _hand_over(self, units: Sequence[Unit]) -> object:
+        self._handed = list(units)
+        self._calls += 1
+        self._call_started_ms = self._services.now_ms()
+        positions = [unit.position for unit in units]
+        if len(positions) == len(self._identifiers):
+            return self._event  # nothing was dropped: the very event, as without us
+        return self._source.subset(self._event, positions)
+
+    def _note_duration(self) -> None:
+        took_ms = self._services.now_ms() - self._call_started_ms
+        self._longest_call_ms = max(self._longest_call_ms, took_ms)
+
+    def _time_for_another(self) -> bool:
+        """Whether a call as long as the longest so far, and its settling, fits before the end."""
+        left_ms = self._deadline_ms - self._services.now_ms()
+        return not self._calls or left_ms > self._longest_call_ms + 2 * RESERVE_MS
+
+    # ---- settling
+
+    def _failed_in(self, response: object, handed: list[Unit]) -> tuple[list[Unit], Exception]:
+        """Which of the units handed over failed, and why."""
+        try:
+            results.to_stored(response, self._services.marshal)
+        except results.UnstorableResponseError:
+            self._passed_through = True
+            return handed, ReleasedResponseError()
+        if _releases(self._services, response):
+            return handed, ReleasedResponseError()
+        if not (self._source.reports_failures and _has_failures(response)):
+            return [], ReportedFailureError()
+        self._reported_by_handler = True
+        reported = self._reported(response, handed)
+        if reported is None:
+            # Lambda fails the whole batch for an unknown identifier: so it comes again as a whole.
+            self._passed_through = True
+            return handed, ReportedFailureError()
+        return self._with_followers(reported, handed), ReportedFailureError()
+
+    def _reported(self, response: Any, handed: list[Unit]) -> list[Unit] | None:
+        """The units whose identifiers the handler returned; None if one is not of this batch."""
+        by_identifier = {
+            _plain(self._identifiers[position]): unit
+            for unit in handed
+            for position in (unit.position, *unit.repeats)
+        }
+        entries = response["batchItemFailures"] or []
+        if not isinstance(entries, list):
+            return None
+        found = [by_identifier.get(_plain(_identifier_in(entry))) for entry in entries]
+        known = [unit for unit in found if unit is not None]
+        return known if len(known) == len(found) else None
+
+    def _with_followers(self, failed: list[Unit], handed: list[Unit]) -> list[Unit]:
+        """For streams the lowest failure is the checkpoint: all from there on comes again."""
+        if not self._source.ordered:
+            return failed
+        lowest: dict[str | None, int] = {}
+        for unit in failed:
+            lowest[unit.group] = min(unit.position, lowest.get(unit.group, unit.position))
+        return [u for u in handed if u.group in lowest and u.position >= lowest[u.group]]
+
+    def _store_results(self, kept: list[Unit], handed: list[Unit], response: object) -> None:
+        """Give each unit its own part of the answer, where the source's answer has such parts."""
+        parts = response if isinstance(response, list) and len(response) == len(handed) else None
+        for index, unit in enumerate(handed):
+            unit.result = NULL
+            if self._source.answers == "list" and parts is not None and unit in kept:
+                unit.result = results.to_stored(parts[index], self._services.marshal)
+
+    def _complete(self, unit: Unit) -> None:
+        if unit.guard is not None:
+            unit.guard.complete(unit.result or NULL)
+        unit.state = DONE
+
+    def _release(self, units: Sequence[Unit], reason: str, fault: BaseException) -> None:
+        def release(unit: Unit) -> None:
+            if unit.guard is not None:
+                unit.guard.release(reason)
+            unit.fail(fault)
+
+        self._side_by_side(release, units)
+
+    def _finish(self) -> None:
+        """Give back what is claimed and was not handed over: the redelivery must find it free."""
+        held = HeldBackError()
+        self._release(self._in_state(READY), str(held), held)
+        for unit in self._in_state(WAITING):
+            fault = unit.fault or held
+            unit.fail(fault)
+            if isinstance(fault, IdempotencyError):
+                _guard_of(unit).reject(fault)
+
+    def _side_by_side(self, job: Callable[[Unit], None], units: Sequence[Unit]) -> None:
+        if len(units) < 2:
+            for unit in units:
+                job(unit)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=min(WIDTH, len(units))) as pool:
+            for _ in pool.map(job, units):
+                pass
+
+    # ---- building the answer
+
+    def _failures(self) -> list[Failure]:
+        found = [
+            Failure(position, unit.fault or HeldBackError())
+            for unit in self._in_state(FAILED)
+            for position in (unit.position, *unit.repeats)
+        ]
+        return sorted(found, key=lambda failure: failure.position)
+
+    def _ours(self, failures: Iterable[Failure]) -> bool:
+        """Whether a record failed for another reason than the answer that is passed through."""
+        own = (
+            (ReportedFailureError, ReleasedResponseError)
+            if self._passed_through
+            else ReportedFailureError
+        )
+        return any(not isinstance(failure.fault, own) for failure in failures)
+
+    def _reports(self) -> bool:
+        setting = self._services.config.partial_batch
+        if not self._source.reports_failures or setting == "raise":
+            return False
+        return setting == "report" or self._reported_by_handler
+
+    def _failures_answer(self) -> object:
+        failures = self._failures()
+        first_of_group = [] if not self._source.ordered else list(self._lowest(failures))
+        reported = first_of_group or failures
+        if len(self._responses) == 1 and not self._ours(failures):
+            return self._responses[0]  # nothing of ours to add: the handler's very answer
+        entries = [{"itemIdentifier": self._identifiers[f.position]} for f in reported]
+        last = self._responses[-1] if self._responses else None
+        return {**(last if isinstance(last, dict) else {}), "batchItemFailures": entries}
+
+    def _lowest(self, failures: Iterable[Failure]) -> Iterator[Failure]:
+        groups = {p: u.group for u in self._units for p in (u.position, *u.repeats)}
+        seen: set[str | None] = set()
+        for failure in failures:
+            if groups[failure.position] not in seen:
+                seen.add(groups[failure.position])
+                yield failure
+
+    def _list_answer(self) -> object:
+        """The results of all records in their order, stored and new, if each has its own."""
+        if len(self._responses) == 1 and all(u.result is NULL for u in self._units):
+            return self._responses[0]
+        by_position = {p: u.result for u in self._units for p in (u.position, *u.repeats)}
+        marshal = self._services.marshal
+        return [
+            results.from_stored(by_position[position] or NULL, marshal)
+            for position in range(len(self._identifiers))
+        ]
+
+
+def _guard_of(unit: Unit) -> Guard:
+    if unit.guard is None:
+        raise RuntimeError("a unit without protection is never claimed")
+    return unit.guard
+
+
+def _releases(services: Services, response: object) -> bool:
+    rule = services.config.release
+    return rule is not None and rule.search(response) is True
+
+
+def _has_failures(response: object) -> bool:
+    return isinstance(response, dict) and "batchItemFailures" in response
+
+
+def _identifier_in(entry: object) -> object:
+    return entry.get("itemIdentifier") if isinstance(entry, dict) else None
+
+
+def _plain(identifier: object) -> str:
+    """A form that can be a dictionary's key: Kafka's identifiers are objects."""
+    return json.dumps(identifier, sort_keys=True, default=str)
