@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from . import record, results
+from . import keys, record, results
 from .errors import (
     IdempotencyBatchError,
     IdempotencyError,
@@ -23,9 +23,9 @@ from .errors import (
     IdempotencyKeyMissingError,
     IdempotencyStoreError,
 )
-from .guard import RESERVE_MS, Guard, Services, Target
+from .guard import RESERVE_MS, Guard, Services, Target, may_run_unprotected
 from .record import StoredResult
-from .sources import BatchSource
+from .sources import LIST, BatchSource, counts_as_failure
 
 # How many requests are under way at once; the store keeps as many connections.
 WIDTH = 16
@@ -103,7 +103,8 @@ class Batch:
         deadline_ms: int,
     ) -> None:
         """``targets``, one a record: a target, a fault, or None to run it without protection."""
-        self._services = services
+        # A batch's records are dropped when they are done; only list answers have results to omit.
+        self._services = services._replace(config=services.config._replace(omit_result=False))
         self._source = source
         self._event = event
         self._deadline_ms = deadline_ms
@@ -116,6 +117,7 @@ class Batch:
         self._responses: list[object] = []
         self._reported_by_handler = False
         self._passed_through = False
+        self._unjudged = ""
         self._user_fault: BaseException | None = None
         self._calls = 0
         self._call_started_ms = 0
@@ -144,9 +146,8 @@ class Batch:
         handed, self._handed = self._handed, []
         failed, why = self._failed_in(response, handed)
         self._release(failed, str(why), why)
-        kept = [unit for unit in handed if unit.state is READY]
-        self._store_results(kept, handed, response)
-        self._side_by_side(self._complete, kept)
+        self._share_out(response, handed)
+        self._side_by_side(self._complete, [unit for unit in handed if unit.state is READY])
 
     def failed(self, fault: BaseException) -> bool:
         """See engine.Invocation. In mode ``each`` a failure costs its own record alone."""
@@ -164,7 +165,7 @@ class Batch:
     def fault(self) -> BaseException | None:
         """What to raise in place of an answer: the handler's own first failure, or ours."""
         failures = self._failures()
-        if not failures or self._reports() or (self._passed_through and not self._ours(failures)):
+        if self._passed_through or not failures or self._reports():
             return None
         if self._user_fault is not None:
             return self._user_fault
@@ -177,11 +178,11 @@ class Batch:
         """See engine.Invocation."""
         if self._passed_through:
             return self._responses[-1]
-        if self._source.answers == "list":
+        if self._source.reports_failures and (self._reports() or self._source.answers != LIST):
+            return self._failures_answer()
+        if self._source.answers == LIST:
             return self._list_answer()
-        if not self._source.reports_failures:
-            return self._responses[-1] if self._responses else None
-        return self._failures_answer()
+        return self._responses[-1] if self._responses else None
 
     # ---- splitting
 
@@ -250,7 +251,7 @@ class Batch:
             unit.state = READY if stored is None else DONE
 
     def _rejected(self, unit: Unit, guard: Guard, fault: IdempotencyError) -> None:
-        if isinstance(fault, IdempotencyStoreError) and self._services.config.run_without_store:
+        if may_run_unprotected(self._services.config, fault):
             guard.reject(fault, record.UNPROTECTED)
             unit.guard = None
             unit.state = READY
@@ -314,17 +315,25 @@ class Batch:
         except results.UnstorableResponseError:
             self._passed_through = True
             return handed, ReleasedResponseError()
-        if _releases(self._services, response):
+        if self._is_failure(response):
             return handed, ReleasedResponseError()
         if not (self._source.reports_failures and _has_failures(response)):
             return [], ReportedFailureError()
         self._reported_by_handler = True
         reported = self._reported(response, handed)
         if reported is None:
-            # Lambda fails the whole batch for an unknown identifier: so it comes again as a whole.
-            self._passed_through = True
+            # Lambda fails the whole batch for an unknown identifier, if it reads the answer at all.
+            self._passed_through = self._services.config.partial_batch != "raise"
             return handed, ReportedFailureError()
         return self._with_followers(reported, handed), ReportedFailureError()
+
+    def _is_failure(self, response: object) -> bool:
+        try:
+            return counts_as_failure(self._source, response, self._services.config.release)
+        except keys.ExpressionError as fault:
+            # For the runtime the call succeeded: running it again would be the greater harm.
+            self._unjudged = str(fault)
+            return False
 
     def _reported(self, response: Any, handed: list[Unit]) -> list[Unit] | None:
         """The units whose identifiers the handler returned; None if one is not of this batch."""
@@ -349,17 +358,19 @@ class Batch:
             lowest[unit.group] = min(unit.position, lowest.get(unit.group, unit.position))
         return [u for u in handed if u.group in lowest and u.position >= lowest[u.group]]
 
-    def _store_results(self, kept: list[Unit], handed: list[Unit], response: object) -> None:
+    def _share_out(self, response: object, handed: list[Unit]) -> None:
         """Give each unit its own part of the answer, where the source's answer has such parts."""
-        parts = response if isinstance(response, list) and len(response) == len(handed) else None
+        has_parts = isinstance(response, list) and len(response) == len(handed)
         for index, unit in enumerate(handed):
-            unit.result = NULL
-            if self._source.answers == "list" and parts is not None and unit in kept:
-                unit.result = results.to_stored(parts[index], self._services.marshal)
+            if has_parts and self._source.answers == LIST:
+                part = cast("list[object]", response)[index]
+                unit.result = results.to_stored(part, self._services.marshal)
+            else:
+                unit.result = NULL
 
     def _complete(self, unit: Unit) -> None:
         if unit.guard is not None:
-            unit.guard.complete(unit.result or NULL)
+            unit.guard.complete(unit.result or NULL, self._unjudged)
         unit.state = DONE
 
     def _release(self, units: Sequence[Unit], reason: str, fault: BaseException) -> None:
@@ -401,15 +412,6 @@ class Batch:
         ]
         return sorted(found, key=lambda failure: failure.position)
 
-    def _ours(self, failures: Iterable[Failure]) -> bool:
-        """Whether a record failed for another reason than the answer that is passed through."""
-        own = (
-            (ReportedFailureError, ReleasedResponseError)
-            if self._passed_through
-            else ReportedFailureError
-        )
-        return any(not isinstance(failure.fault, own) for failure in failures)
-
     def _reports(self) -> bool:
         setting = self._services.config.partial_batch
         if not self._source.reports_failures or setting == "raise":
@@ -420,8 +422,9 @@ class Batch:
         failures = self._failures()
         first_of_group = [] if not self._source.ordered else list(self._lowest(failures))
         reported = first_of_group or failures
-        if len(self._responses) == 1 and not self._ours(failures):
-            return self._responses[0]  # nothing of ours to add: the handler's very answer
+        ours = [f for f in failures if not isinstance(f.fault, ReportedFailureError)]
+        if len(self._responses) == 1 and not ours:
+            return self._responses[0]  # nothing to add: the handler's very answer
         entries = [{"itemIdentifier": self._identifiers[f.position]} for f in reported]
         last = self._responses[-1] if self._responses else None
         return {**(last if isinstance(last, dict) else {}), "batchItemFailures": entries}
@@ -450,11 +453,6 @@ def _guard_of(unit: Unit) -> Guard:
     if unit.guard is None:
         raise RuntimeError("a unit without protection is never claimed")
     return unit.guard
-
-
-def _releases(services: Services, response: object) -> bool:
-    rule = services.config.release
-    return rule is not None and rule.search(response) is True
 
 
 def _has_failures(response: object) -> bool:

@@ -9,17 +9,16 @@ import traceback
 
 def blame(fault: BaseException) -> str:
     """The files to look at, in parentheses; empty if there are none to name."""
-    named = [place for place in (_place(fault), *_shadows()) if place]
+    named = [*_places(fault), *_shadows()]
     return f" ({'; '.join(named)})" if named else ""
 
 
-def _place(fault: BaseException) -> str:
-    """The file that could not be used, or else the one that raised."""
-    if isinstance(fault, ImportError) and fault.path:
-        return f"in {fault.path}"
+def _places(fault: BaseException) -> list[str]:
+    """The file that raised, and the one that it could not use."""
     files = [frame.filename for frame in traceback.extract_tb(fault.__traceback__)]
-    real = [file for file in files if not file.startswith("<")]
-    return f"in {real[-1]}" if real else ""
+    raised_in = [file for file in files if not file.startswith("<")][-1:]
+    unusable = fault.path if isinstance(fault, ImportError) else None
+    return [f"in {file}" for file in dict.fromkeys([*raised_in, unusable]) if file]
 
 
 def _shadows() -> list[str]:

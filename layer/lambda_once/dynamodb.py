@@ -11,7 +11,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .blame import blame
 from .errors import IdempotencyStoreError
+from .quiet import quiet
 from .record import COMPLETED, IN_PROGRESS, Claim, Record, StoredResult
 from .store import Refusal
 
@@ -31,7 +33,9 @@ LONGEST_PAUSE_MS = 1_000
 
 _CLAIM_CONDITION = (
     "attribute_not_exists(id) OR expires_at < :now"
-    " OR (#status = :in_progress AND in_progress_until < :now_ms)"
+    " OR (#status = :in_progress AND in_progress_until < :now_ms"
+    # Only what we wrote may be replaced for its lease: see `_parse`.
+    " AND attribute_type(#owner, :text) AND attribute_type(expires_at, :number))"
 )
 _OWNER_CONDITION = "#owner = :me AND #status = :in_progress"
 _NAMES = {"#status": "status", "#owner": "owner"}
@@ -46,7 +50,7 @@ class Timeouts(NamedTuple):
 
 # The patient one is the rule. The others are for when little time is left.
 _PATIENT = Timeouts(1_000, 2_000)
-_TIERS = (_PATIENT, Timeouts(300, 500), Timeouts(75, 125))
+_TIERS = (_PATIENT, Timeouts(300, 500), Timeouts(75, 125), Timeouts(25, 50))
 
 # Codes after which the same request may succeed. Source: DynamoDB developer guide, error handling.
 _TRANSIENT = frozenset(
@@ -108,6 +112,7 @@ class DynamoDBStore:
         self._region = region
         self._now_ms = now_ms
         self._sleep = sleep
+        self._session: Any = None
         self._clients: dict[Timeouts, Any] = {}
         self._lock = threading.Lock()
 
@@ -125,14 +130,16 @@ class DynamoDBStore:
         request = {
             "Item": item,
             "ConditionExpression": _CLAIM_CONDITION,
-            "ExpressionAttributeNames": {"#status": "status"},
+            "ExpressionAttributeNames": _NAMES,
             "ExpressionAttributeValues": {
                 ":now": {"N": str(now_ms // 1000)},
                 ":now_ms": {"N": str(now_ms)},
                 ":in_progress": {"S": IN_PROGRESS},
+                ":text": {"S": "S"},
+                ":number": {"S": "N"},
             },
         }
-        return self._write("PutItem", request, by_ms, ATTEMPTS)
+        return self._write("PutItem", request, by_ms, ATTEMPTS, leave_half=True)
 
     def complete(
         self, claim: Claim, result: StoredResult, expires_at_s: int, by_ms: int
@@ -187,7 +194,7 @@ class DynamoDBStore:
         """See the port."""
         result = record.result
         if result is None:
-            raise self._foreign("GetItem", record.id, "result", "a completed record's result")
+            raise self._foreign("GetItem", record.id, "result", "text or bytes")
         if not result.parts:
             return result
         parts = [self._read_part(record, number, by_ms) for number in range(result.parts)]
@@ -211,9 +218,15 @@ class DynamoDBStore:
     def _read_part(self, record: Record, number: int, by_ms: int) -> bytes:
         part_id = _part_id(record.id, record.owner, number)
         item = self._get(part_id, by_ms)
-        data = (item or {}).get("data", {}).get("B")
+        if item is None:
+            detail = (
+                f"of the {record.result.parts if record.result else 0} parts that the item"
+                f" {record.id} has by its attribute parts, {part_id} is missing"
+            )
+            raise self._unusable("GetItem", detail)
+        data = item.get("data", {}).get("B")
         if not isinstance(data, bytes):
-            raise self._foreign("GetItem", part_id, "data", "a part of a stored result")
+            raise self._foreign("GetItem", part_id, "data", "bytes")
         return data
 
     def _get(self, item_id: str, by_ms: int) -> Mapping[str, Any] | None:
@@ -223,29 +236,45 @@ class DynamoDBStore:
         return item
 
     def _write(
-        self, operation: str, request: Mapping[str, Any], by_ms: int, attempts: int
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        by_ms: int,
+        attempts: int,
+        *,
+        leave_half: bool = False,
     ) -> Refusal | None:
         request = {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-        answer = self._ask(operation, request, by_ms, attempts)
+        answer = self._ask(operation, request, by_ms, attempts, leave_half=leave_half)
         if "Refused" not in answer:
             return None
         item = answer["Refused"]
         return Refusal(self._parse(operation, item) if item else None)
 
     def _ask(
-        self, operation: str, request: Mapping[str, Any], by_ms: int, attempts: int
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        by_ms: int,
+        attempts: int,
+        *,
+        leave_half: bool = False,
     ) -> Mapping[str, Any]:
         """Send until answered, at most ``attempts`` times and never past ``by_ms``.
 
-        A failed condition is an answer: ``{"Refused": item or None}``.
+        A failed condition is an answer: ``{"Refused": item or None}``. ``leave_half`` keeps half of
+        the time from being spent on repeating: a handler must not start with no time left.
         """
         failure = _Failure("DeadlineExceeded", "no time left for a request", False, False)
         maybe_applied = False
         for attempt in range(attempts):
-            timeouts = self._timeouts(by_ms)
-            if timeouts is None:
+            client = self._client(operation, by_ms)
+            if client is None:
                 break
-            answer = self._attempt(operation, request, timeouts)
+            if leave_half and attempt == 0:
+                now_ms = self._now_ms()
+                by_ms = now_ms + (by_ms - now_ms) // 2
+            answer = self._attempt(client, operation, request)
             if not isinstance(answer, _Failure):
                 return answer
             failure = answer
@@ -276,50 +305,55 @@ class DynamoDBStore:
         return True
 
     def _attempt(
-        self, operation: str, request: Mapping[str, Any], timeouts: Timeouts
+        self, client: Any, operation: str, request: Mapping[str, Any]
     ) -> Mapping[str, Any] | _Failure:
-        client = self._client(operation, timeouts)
-        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
-        from botocore.parsers import ResponseParserError
+        from botocore.exceptions import ClientError
 
         send = getattr(client, _METHODS[operation])
         try:
-            answer: Mapping[str, Any] = send(
-                TableName=self._table, ReturnConsumedCapacity="TOTAL", **request
-            )
+            with quiet():
+                answer: Mapping[str, Any] = send(
+                    TableName=self._table,
+                    ReturnConsumedCapacity="TOTAL",
+                    **_known(client, operation, request),
+                )
         except ClientError as fault:
             return _refusal_or_failure(fault.response)
-        except HTTPClientError as fault:
-            return _Failure(type(fault).__name__, str(fault), True, True)
-        except ResponseParserError as fault:
-            return _Failure(type(fault).__name__, str(fault), True, True)
         except Exception as fault:  # noqa: BLE001  boto3 is the user's: it may raise anything
-            # No credentials, no region, a bad endpoint: a BotoCoreError is raised before sending.
-            sent = not isinstance(fault, BotoCoreError)
-            return _Failure(type(fault).__name__, str(fault), False, sent)
+            failure = _failure_without_answer(fault)
+            if not failure.transient:
+                self._forget_clients()
+            return failure
         if "ConsumedCapacity" not in answer:
             # DynamoDB always says what it was asked to say: something else has answered.
             return _Failure("UnreadableAnswer", "the answer is not DynamoDB's", True, True)
         return answer
 
-    def _client(self, operation: str, timeouts: Timeouts) -> Any:
+    def _client(self, operation: str, by_ms: int) -> Any | None:
+        """A client that comes back by ``by_ms``; None if there is no time left.
+
+        Making one takes long, above all the first, so the time is looked at again after it.
+        """
         with self._lock:
-            if timeouts not in self._clients:
+            while (timeouts := self._timeouts(by_ms)) is not None:
+                if timeouts in self._clients:
+                    return self._clients[timeouts]
                 try:
-                    self._clients[timeouts] = _new_client(self._region, timeouts)
+                    self._session = self._session or _new_session(self._region)
+                    self._clients[timeouts] = _new_client(self._session, timeouts)
                 except Exception as fault:
                     raise self._no_client(operation, fault) from fault
-            return self._clients[timeouts]
+        return None
+
+    def _forget_clients(self) -> None:
+        """A client keeps the credentials that it found, or did not find: begin anew."""
+        with self._lock:
+            self._session = None
+            self._clients.clear()
 
     def _no_client(self, operation: str, fault: Exception) -> IdempotencyStoreError:
         """boto3 is the user's or the runtime's: say which file made it fail."""
-        import traceback
-
-        frames = traceback.extract_tb(fault.__traceback__)
-        where = f" (in {frames[-1].filename})" if frames else ""
-        if isinstance(fault, ImportError) and fault.path:
-            where = f" (in {fault.path})"
-        detail = f"no DynamoDB client could be made from boto3: {fault}{where}"
+        detail = f"no DynamoDB client could be made from boto3: {fault}{blame(fault)}"
         return IdempotencyStoreError(operation, self._table, type(fault).__name__, detail)
 
     def _parse(self, operation: str, item: Mapping[str, Any]) -> Record:
@@ -337,11 +371,28 @@ class DynamoDBStore:
         for name, number in (("expires_at", expires_at), (lease_name, lease)):
             if number is None:
                 raise self._foreign(operation, record_id, name, "a whole number")
-        result = _stored_result(item) if status == COMPLETED else None
-        if status == COMPLETED and result is None:
-            raise self._foreign(operation, record_id, "result", "a result in a known encoding")
-        fingerprint = item.get("fingerprint", {}).get("S")
-        return Record(record_id, status, owner, lease or 0, expires_at or 0, fingerprint, result)
+        fingerprint = item.get("fingerprint", {"S": None})
+        if "S" not in fingerprint:
+            raise self._foreign(operation, record_id, "fingerprint", "a text")
+        result = self._parse_result(operation, record_id, item) if status == COMPLETED else None
+        return Record(
+            record_id, status, owner, lease or 0, expires_at or 0, fingerprint["S"], result
+        )
+
+    def _parse_result(
+        self, operation: str, record_id: str, item: Mapping[str, Any]
+    ) -> StoredResult:
+        encoding = item.get("encoding", {}).get("S")
+        if encoding not in _ENCODINGS:
+            raise self._foreign(operation, record_id, "encoding", "one that this version knows")
+        parts = _whole(item.get("parts"))
+        if parts is None or parts < 0:
+            raise self._foreign(operation, record_id, "parts", "a number of parts")
+        value = item.get("result", {})
+        body = value["S"].encode("utf-8") if "S" in value else value.get("B")
+        if not isinstance(body, bytes):
+            raise self._foreign(operation, record_id, "result", "text or bytes")
+        return StoredResult(encoding, body, parts)
 
     def _foreign(
         self, operation: str, item_id: str, attribute: str, expected: str
@@ -350,7 +401,12 @@ class DynamoDBStore:
             f"the item {item_id} was not written by lambda-once: its attribute {attribute}"
             f" is not {expected}; nothing was changed"
         )
-        return IdempotencyStoreError(operation, self._table, "ForeignRecord", detail)
+        return self._unusable(operation, detail)
+
+    def _unusable(self, operation: str, detail: str) -> IdempotencyStoreError:
+        return IdempotencyStoreError(
+            operation, self._table, "ForeignRecord", detail, may_have_run=True
+        )
 
 
 _METHODS = {
@@ -363,8 +419,14 @@ _METHODS = {
 _ENCODINGS = frozenset({"text", "bytes", "text+zlib", "bytes+zlib", "omitted"})
 
 
-def _new_client(region: str | None, timeouts: Timeouts) -> Any:
+def _new_session(region: str | None) -> Any:
     import boto3
+
+    with quiet():
+        return boto3.session.Session(region_name=region or os.environ.get("AWS_REGION"))
+
+
+def _new_client(session: Any, timeouts: Timeouts) -> Any:
     from botocore.config import Config
 
     config = Config(
@@ -375,8 +437,17 @@ def _new_client(region: str | None, timeouts: Timeouts) -> Any:
         max_pool_connections=CONNECTIONS,
         user_agent_extra="lambda-once",
     )
-    session = boto3.session.Session(region_name=region or os.environ.get("AWS_REGION"))
-    return session.client("dynamodb", config=config)
+    with quiet():
+        return session.client("dynamodb", config=config)
+
+
+def _known(client: Any, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The request as an older botocore takes it: it returns no old item, which is then read."""
+    optional = "ReturnValuesOnConditionCheckFailure"  # botocore 1.29.165, June 2023
+    members = client.meta.service_model.operation_model(operation).input_shape.members
+    if optional in members:
+        return request
+    return {name: value for name, value in request.items() if name != optional}
 
 
 def _part_id(record_id: str, owner: str, number: int) -> str:
@@ -388,16 +459,6 @@ def _body_value(result: StoredResult) -> dict[str, Any]:
     if result.encoding == "text" and not result.parts:
         return {"S": result.body.decode("utf-8")}
     return {"B": result.body}
-
-
-def _stored_result(item: Mapping[str, Any]) -> StoredResult | None:
-    encoding = item.get("encoding", {}).get("S")
-    value = item.get("result", {})
-    body = value["S"].encode("utf-8") if "S" in value else value.get("B")
-    parts = _whole(item.get("parts"))
-    if encoding not in _ENCODINGS or not isinstance(body, bytes) or parts is None:
-        return None
-    return StoredResult(encoding, body, parts)
 
 
 def _whole(value: Mapping[str, str] | None) -> int | None:
@@ -417,3 +478,20 @@ def _refusal_or_failure(response: Mapping[str, Any]) -> Mapping[str, Any] | _Fai
     transient = code in _TRANSIENT or status >= 500 or not code.isidentifier()
     maybe_applied = transient and code not in _REFUSED
     return _Failure(code, str(error.get("Message") or f"HTTP {status}"), transient, maybe_applied)
+
+
+def _failure_without_answer(fault: Exception) -> _Failure:
+    """What an exception in the place of an answer means: whether the request can have arrived."""
+    from botocore import exceptions
+
+    code, detail = type(fault).__name__, str(fault)
+    if isinstance(fault, exceptions.SSLError):
+        return _Failure(code, detail, True, True)  # in the handshake, or in the middle of it all
+    if isinstance(fault, exceptions.ConnectionError):
+        return _Failure(code, detail, True, False)  # there was no connection
+    if isinstance(fault, exceptions.BotoCoreError) and not isinstance(
+        fault, exceptions.HTTPClientError
+    ):
+        return _Failure(code, detail, False, False)  # no credentials, no region: never sent
+    # The connection broke, or the answer could not even be parsed.
+    return _Failure(code, detail, True, True)

@@ -18,8 +18,8 @@ from .guard import (
     deadline_of,
     may_run_unprotected,
 )
-from .record import Outcome
-from .sources import Source, recognise
+from .record import Outcome, StoredResult
+from .sources import BatchSource, Http, Source, counts_as_failure, recognise
 
 
 class Invocation(Protocol):
@@ -71,20 +71,30 @@ class Passed:
 class Guarded(Passed):
     """A call whose claim is ours."""
 
-    def __init__(self, event: object, guard: Guard, marshal: results.Marshal) -> None:
+    def __init__(self, event: object, source: Source, guard: Guard, services: Services) -> None:
         super().__init__(event)
+        self._source = source
         self._guard = guard
-        self._marshal = marshal
+        self._services = services
 
     def succeeded(self, response: object) -> None:
-        """Complete; release where the runtime will turn the response into an error."""
+        """Complete; release where the response is, or will be turned into, an error."""
         super().succeeded(response)
         try:
-            stored = results.to_stored(response, self._marshal)
+            stored = results.to_stored(response, self._services.marshal)
         except results.UnstorableResponseError as fault:
             self._guard.release(f"the response cannot be sent: {fault}")
             return
-        self._guard.complete(stored)
+        try:
+            failed = counts_as_failure(self._source, response, self._services.config.release)
+        except keys.ExpressionError as fault:
+            # For the runtime the call succeeded: running it again would be the greater harm.
+            self._guard.complete(stored, unjudged=str(fault))
+            return
+        if failed:
+            self._guard.release("the response counts as a failure")
+        else:
+            self._guard.complete(stored)
 
     def failed(self, fault: BaseException) -> bool:
         """Release, and let the failure through."""
@@ -128,7 +138,11 @@ class Engine:
         """Decide what is to be done about ``event``; raises IdempotencyError."""
         services = self._services
         source = recognise(event)
+        if not source.guarded(event, services.config.key is not None):
+            return Passed(event)
         request_id = str(getattr(context, "aws_request_id", "") or "")
+        if isinstance(source, BatchSource) and services.config.batch != "whole":
+            return self._open_batch(source, event, context, request_id)
         try:
             target = self._target(source, event, context, request_id)
         except IdempotencyKeyMissingError as fault:
@@ -136,7 +150,7 @@ class Engine:
             self._report(kind, source, request_id, fault)
             if services.config.run_without_key:
                 return Passed(event)
-            raise
+            return self._refused(source, event, fault)
         guard = Guard(services, target)
         try:
             stored = guard.open(wait=services.config.wait_in_progress)
@@ -145,23 +159,75 @@ class Engine:
                 guard.reject(fault, record.UNPROTECTED)
                 return Passed(event)
             guard.reject(fault)
-            raise
+            return self._refused(source, event, fault)
         if stored is None:
-            return Guarded(event, guard, services.marshal)
-        return Answered(results.from_stored(stored, services.marshal))
+            return Guarded(event, source, guard, services)
+        return Answered(self._replay(source, event, stored))
+
+    def _refused(self, source: Source, event: Any, fault: IdempotencyError) -> Answered:
+        """An answer in place of the error where the source is HTTP; else the error is raised."""
+        if not isinstance(source, Http):
+            raise fault
+        from . import http
+
+        by_header = self._services.config.key is None
+        return Answered(http.problem(source, event, fault, by_header))
+
+    def _replay(self, source: Source, event: Any, stored: StoredResult) -> object:
+        response = results.from_stored(stored, self._services.marshal)
+        if not isinstance(source, Http):
+            return response
+        from . import http
+
+        if stored.encoding == results.OMITTED.encoding:
+            response = http.no_content(source, event)
+        name = self._services.config.replay_header
+        return http.with_header(source, event, response, name) if name else response
+
+    def _open_batch(
+        self, source: BatchSource, event: Any, context: Any, request_id: str
+    ) -> Invocation:
+        from .batch import Batch
+
+        targets = [
+            self._record_target(source, event, each, context, request_id)
+            for each in source.records(event)
+        ]
+        deadline_ms = deadline_of(context, self._services.now_ms())
+        return Batch(self._services, source, event, targets, deadline_ms)
+
+    def _record_target(
+        self, source: BatchSource, event: Any, each: Any, context: Any, request_id: str
+    ) -> Target | IdempotencyKeyMissingError | None:
+        """The target of one record; None to run it without protection; or why it has no key."""
+        try:
+            identity = None if self._services.config.key else source.record_identity(event, each)
+            return self._target_of(source, identity, each, context, request_id)
+        except IdempotencyKeyMissingError as fault:
+            if self._services.config.run_without_key:
+                self._report(record.UNPROTECTED, source, request_id, fault)
+                return None
+            self._report(record.KEY_MISSING, source, request_id, fault)
+            return fault
 
     def _target(self, source: Source, event: Any, context: Any, request_id: str) -> Target:
+        identity = None if self._services.config.key else source.identity(event)
+        return self._target_of(source, identity, event, context, request_id)
+
+    def _target_of(
+        self, source: Source, identity: object | None, unit: Any, context: Any, request_id: str
+    ) -> Target:
+        """``unit`` is what the expressions look at; raises IdempotencyKeyMissingError."""
         config = self._services.config
-        tenant = getattr(context, "tenant_id", None)
         if config.key:
-            kind, key = "key", keys.select_key(config.key, event)
+            kind, key = "key", keys.select_key(config.key, unit)
+        elif identity is None:
+            raise IdempotencyKeyMissingError(source.missing)
         else:
-            kind, key = source.name, source.identity(event)
-            if key is None:
-                raise IdempotencyKeyMissingError("the event is empty")
+            kind, key = source.name, identity
         return Target(
-            record_id=keys.record_id(config.scope, kind, tenant, key),
-            fingerprint=keys.fingerprint(config.payload, event),
+            record_id=keys.record_id(config.scope, kind, getattr(context, "tenant_id", None), key),
+            fingerprint=keys.fingerprint(config.payload, unit),
             retention_s=config.retention_s or source.retention_s,
             source=source.name,
             request_id=request_id,

@@ -20,10 +20,10 @@ class FunctionError(ValueError):
     """One of our functions was given what it cannot work on. The message quotes no payload."""
 
 
-class Functions(functions.Functions):  # type: ignore[misc]  # jmespath has no type information
+class Functions(functions.Functions):
     """JMESPath's own functions and ours. An argument of null gives null, as in a plain path."""
 
-    @functions.signature({"types": ["string", "null"]})  # type: ignore[untyped-decorator]  # as above
+    @functions.signature({"types": ["string", "null"]})
     def _func_parse_json(self, text: str | None) -> Any:
         if text is None:
             return None
@@ -32,13 +32,27 @@ class Functions(functions.Functions):  # type: ignore[misc]  # jmespath has no t
         except (ValueError, RecursionError):
             raise FunctionError("met text that is no JSON in parse_json()") from None
 
-    @functions.signature({"types": ["string", "null"]})  # type: ignore[untyped-decorator]  # as above
+    @functions.signature({"types": ["string", "null"]})
     def _func_base64(self, text: str | None) -> str | None:
         return None if text is None else _as_text(_decode(text, "base64"), "base64")
 
-    @functions.signature({"types": ["string", "null"]})  # type: ignore[untyped-decorator]  # as above
+    @functions.signature({"types": ["string", "null"]})
     def _func_gunzip(self, text: str | None) -> str | None:
         return None if text is None else _as_text(_gunzip(_decode(text, "gunzip")), "gunzip")
+
+    @functions.signature({"types": []}, {"types": ["string"]})
+    def _func_header(self, event: Any, name: str) -> str | None:
+        """In any case. Several values are joined, as HTTP has it."""
+        from .callers import header_values
+
+        return ", ".join(header_values(event, name)) or None
+
+    @functions.signature({"types": []})
+    def _func_principal(self, event: Any) -> list[object] | None:
+        """A list with a null member, which is a missing key, where callers cannot be told apart."""
+        from .callers import principal
+
+        return principal(event)
 
 
 def options() -> Options:

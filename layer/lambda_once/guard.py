@@ -21,7 +21,7 @@ from .store import Refusal, Store
 # What is left of the invocation's time for everything that is not a request.
 RESERVE_MS = 100
 # The same once the handler is done: there is nothing left to do but to answer.
-SETTLE_RESERVE_MS = 25
+SETTLE_RESERVE_MS = 50
 # How long the caller may be kept from a result that cannot be recorded.
 COMPLETION_BUDGET_MS = 10_000
 # How long a failed claim may take to be given back.
@@ -147,8 +147,11 @@ class Guard:
         """Report that the unit could not be claimed; ``kind`` where that is not its outcome."""
         self._report(kind or _KIND_OF[type(fault)], fault)
 
-    def complete(self, result: StoredResult) -> None:
-        """Record the result. A failure is reported and not raised: the caller has its result."""
+    def complete(self, result: StoredResult, unjudged: str = "") -> None:
+        """Record the result. A failure is reported and not raised: the caller has its result.
+
+        ``unjudged`` says why the rule for failures could not be applied to the response.
+        """
         claim = self._owned()
         now_ms = self._now_ms()
         self._times["settle_started_ms"] = now_ms
@@ -169,7 +172,7 @@ class Guard:
                 claim.id, record.COMPLETED, claim.owner, 0, expires_at_s, claim.fingerprint, stored
             )
         )
-        self._report(record.EXECUTED)
+        self._report(record.UNJUDGED if unjudged else record.EXECUTED, detail=unjudged)
 
     def release(self, reason: str) -> None:
         """Give the claim back. Raises nothing: what made us release it must not be hidden."""
@@ -201,22 +204,16 @@ class Guard:
         budget_ms = now_ms + COMPLETION_BUDGET_MS
         return budget_ms if now_ms >= self.target.deadline_ms else min(by_ms, budget_ms)
 
-    def _half_of_rest(self, now_ms: int) -> int:
-        """Half of the time left is for trying to claim: a handler must not start with none."""
-        return min(self._by_ms, now_ms + max(0, self.target.deadline_ms - now_ms) // 2)
-
     def _cached(self) -> Record | None:
         """The completed record from memory, without a request."""
         cache = self._services.cache
-        now_ms = self._now_ms()
-        found = cache.get(self.target.record_id, now_ms) if cache else None
-        if found is None:
+        if cache is None:
             return None
         claim, now_ms = self._new_claim()
-        verdict = protocol.judge_claim(found, claim, now_ms)
-        if verdict is Verdict.MISMATCH:
+        found = cache.get(claim.id, now_ms)
+        if found is not None and protocol.judge_claim(found, claim, now_ms) is Verdict.MISMATCH:
             raise IdempotencyPayloadMismatchError(found.id)
-        return found if verdict is Verdict.REPLAY else None
+        return found
 
     def _keep(self, completed: Record) -> None:
         if self._services.cache is not None:
@@ -271,7 +268,7 @@ class Guard:
 
     def _try_claim(self, claim: Claim, now_ms: int) -> Refusal | None:
         try:
-            return self._store.claim(claim, now_ms, self._half_of_rest(now_ms))
+            return self._store.claim(claim, now_ms, self._by_ms)
         except IdempotencyStoreError as fault:
             if fault.maybe_applied:
                 self._give_back(claim)
@@ -291,9 +288,13 @@ class Guard:
         self._claim = claim
 
     def _give_back(self, claim: Claim) -> None:
-        """Undo a claim that may be ours and will not be used, so that the retry need not wait."""
+        """Undo a claim that may be ours and will not be used, so that the retry need not wait.
+
+        Where the handler is to run without protection, it must have some time left for that.
+        """
         now_ms = self._now_ms()
-        by_ms = min(self._half_of_rest(now_ms), now_ms + GIVE_BACK_BUDGET_MS)
+        half_ms = max(0, self._by_ms - now_ms) // 2
+        by_ms = now_ms + min(half_ms, GIVE_BACK_BUDGET_MS)
         try:
             self._store.release(claim, by_ms)
         except IdempotencyStoreError:

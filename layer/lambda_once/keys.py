@@ -14,6 +14,10 @@ from .errors import IdempotencyKeyMissingError
 # Where the build puts what must be bundled; never on the import path unless it is needed.
 BUNDLED = os.path.join(os.path.dirname(__file__), "_bundled")
 
+_dumps = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+_TOO_DEEP = "it is nested too deeply"
+
 
 class Expression(NamedTuple):
     """A compiled JMESPath expression. ``search`` raises ExpressionError and nothing else."""
@@ -25,7 +29,7 @@ class Expression(NamedTuple):
         """The value that the expression selects from ``data``."""
         try:
             return self.evaluate(data)
-        except Exception as fault:
+        except Exception as fault:  # noqa: BLE001  jmespath and our functions raise many kinds
             # The message of a JMESPath fault quotes the value, which is payload: only its type
             # and, for our own functions, the function's name may go on.
             raise ExpressionError(self.text, _describe(fault)) from None
@@ -79,7 +83,10 @@ def canonical(value: object) -> bytes:
     """
     if isinstance(value, bytes):
         return b"bytes:" + value
-    text = json.dumps(_with_plain_numbers(value), sort_keys=True, separators=(",", ":"))
+    text = _dumps(value)
+    # Only a text with one of these can hold a number like 1.0 or 1e+16: few events pay for it.
+    if ".0" in text or "e+" in text:
+        text = _dumps(_with_plain_numbers(value))
     return text.encode("ascii")
 
 
@@ -112,18 +119,27 @@ def select_key(expression: Expression, data: object) -> Any:
     """The key that ``expression`` selects; raises IdempotencyKeyMissingError."""
     try:
         value = expression.search(data)
+        missing = is_missing(value)
     except ExpressionError as fault:
         raise IdempotencyKeyMissingError(str(fault)) from None
-    if is_missing(value):
+    except RecursionError:
+        raise IdempotencyKeyMissingError(_TOO_DEEP) from None
+    if missing:
         found = "null" if value is None else "an empty value, or a null or empty member"
         raise IdempotencyKeyMissingError(f"the expression {expression.text} gave {found}")
     return value
 
 
 def record_id(scope: str, kind: str, tenant: str | None, key: object) -> str:
-    """``{scope}#{sha256}``. ``kind`` keeps the keys of different sources apart."""
-    digest = hashlib.sha256(canonical([kind, tenant]) + canonical(key)).hexdigest()
-    return f"{scope}#{digest}"
+    """``{scope}#{sha256}``. ``kind`` keeps the keys of different sources apart.
+
+    Raises IdempotencyKeyMissingError for a key that is nested too deeply to be written.
+    """
+    try:
+        text = canonical([kind, tenant]) + canonical(key)
+    except RecursionError:
+        raise IdempotencyKeyMissingError(_TOO_DEEP) from None
+    return f"{scope}#{hashlib.sha256(text).hexdigest()}"
 
 
 def fingerprint(expression: Expression | None, data: object) -> str | None:
@@ -135,7 +151,7 @@ def fingerprint(expression: Expression | None, data: object) -> str | None:
     if expression is None:
         return None
     try:
-        value = expression.search(data)
-    except ExpressionError:
-        value = None
-    return hashlib.sha256(canonical(value)).hexdigest()
+        text = canonical(expression.search(data))
+    except (ExpressionError, RecursionError):
+        text = canonical(None)
+    return hashlib.sha256(text).hexdigest()

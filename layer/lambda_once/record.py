@@ -74,6 +74,8 @@ class Outcome(NamedTuple):
 
 # First run, recorded: the only outcome that is not logged.
 EXECUTED = "executed"
+# The same, although IDEMPOTENCY_RELEASE could not be evaluated on the response.
+UNJUDGED = "unjudged"
 # The stored result was given, the handler did not run.
 REPLAYED = "replayed"
 # The handler did not run: another owner has the claim; the payload differs; there is no key.

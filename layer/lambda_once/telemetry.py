@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from . import record
@@ -22,6 +23,11 @@ _DEFAULT_LEVEL = "INFO"
 # For each kind of outcome: log level, what is said, name of the metric.
 _SAID = {
     record.EXECUTED: ("DEBUG", "executed, result recorded", "Executed"),
+    record.UNJUDGED: (
+        "WARN",
+        "executed, result recorded, as IDEMPOTENCY_RELEASE cannot judge it",
+        "Executed",
+    ),
     record.REPLAYED: ("INFO", "replayed, the handler did not run", "Replayed"),
     record.BLOCKED: ("WARN", "in progress elsewhere, the handler did not run", "InProgress"),
     record.MISMATCHED: ("WARN", "refused, the payload differs", "PayloadMismatch"),
@@ -50,10 +56,14 @@ _SAID = {
 
 
 def write_stderr(line: str) -> None:
-    """Straight to the process's standard error, past whatever the user did to sys.stderr."""
+    """Straight to the process's standard error, past whatever the user did to sys.stderr.
+
+    If it is closed, the line is lost, and nothing else.
+    """
     data = line.encode("utf-8", "backslashreplace")
-    while data:
-        data = data[os.write(2, data) :]
+    with suppress(OSError):
+        while data:
+            data = data[os.write(2, data) :]
 
 
 class Log:

@@ -88,9 +88,9 @@ def _load(name: str) -> Handler:
     from awslambdaric import bootstrap as runtime
 
     # 4.1.0 and 4.2.0 call it get_handler, every other version _get_handler.
-    resolve = getattr(runtime, "_get_handler", None) or getattr(runtime, "get_handler", _resolve)
+    newer = getattr(runtime, "get_handler", _resolve)
     try:
-        handler: Handler = resolve(name)
+        handler: Handler = getattr(runtime, "_get_handler", newer)(name)
     except AttributeError as fault:
         # The runtime would take it for a missing handler of this module.
         kind = type(type(fault).__name__, (_UserAttributeError,), {})
