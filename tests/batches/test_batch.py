@@ -305,12 +305,11 @@ def test_omitting_results_does_not_empty_a_list_answer() -> None:
 
 def test_a_pipe_is_split_into_its_records() -> None:
     here = world()
-    event = event_of("SQS", "ab")["Records"]
+    event: Any = event_of("SQS", "ab")["Records"]
+    reported = {"batchItemFailures": [{"itemIdentifier": "a"}]}
     invocation = here.engine().open(event, None)
-    call = invocation.next_call()
-    assert call is not None
-    assert call[0] is event
-    invocation.succeeded({"batchItemFailures": [{"itemIdentifier": "a"}]})
+    assert invocation.next_call() == (event,)
+    invocation.succeeded(reported)
     assert invocation.next_call() is None
-    assert invocation.answer() == {"batchItemFailures": [{"itemIdentifier": "a"}]}
+    assert invocation.answer() == reported
     assert here.engine().open(event, None).next_call() == (event[:1],)

@@ -204,7 +204,7 @@ class World:
         return keys.record_id(self.config.scope, source.name, None, identity)
 
     def put(self, event: Any, letter: str, state: str) -> None:
-        """Bring one record into a state: done, running (elsewhere) or throttled; or leave it new."""
+        """Bring a record into a state: done, running (elsewhere) or throttled; or leave it new."""
         record_id = self.record_id(event, letter)
         if state == "throttled":
             self.store.throttled.add(record_id)
