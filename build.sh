@@ -149,6 +149,9 @@ make_wheels() { fetch wheels bundle.txt --platform any --implementation py --abi
 
 make_dev() { venv dev "$MAIN_PYTHON" "python.txt dev.txt"; }
 
+# What the layer is measured in, with its peer and without the tools.
+make_bench() { venv bench "$MAIN_PYTHON" "python.txt bench.txt"; }
+
 make_ministack() { venv ministack "$MAIN_PYTHON" ministack.txt; }
 
 # Large and seldom run: compiling all of it would take longer than it ever saves.
@@ -179,19 +182,6 @@ make_dynalite() {
   finish dynalite "$stamp"
 }
 
-# make_clients: other versions of the runtime client, each in a folder of its own, without what it depends on.
-make_clients() {
-  local stamp version
-  stamp=$("$MAIN_PYTHON" -c 'import sys; print(sys.version)')$'\n'$(cat requirements/clients.txt)
-  if up_to_date "$TOOLS/clients" "$stamp"; then return; fi
-  begin clients
-  while IFS= read -r version; do
-    logged clients "$MAIN_PYTHON" -m pip install --disable-pip-version-check --no-input --no-deps \
-      --only-binary :all: --target "$TOOLS/clients/${version#*==}" "$version"
-  done < <(grep '^awslambdaric==' requirements/clients.txt)
-  finish clients "$stamp"
-}
-
 # make_others: an environment for each further Python of this machine.
 make_others() {
   local version python
@@ -203,6 +193,42 @@ make_others() {
       rm -rf "${TOOLS:?}/py$version"
     fi
   done
+}
+
+# folder NAME FILE: the packages of a list alone, without what they need, in a folder to be put on an import path.
+folder() {
+  local name=$1 list=requirements/$2 stamp
+  stamp=$(cat "$list")
+  if up_to_date "$TOOLS/$name" "$stamp"; then return; fi
+  begin "$name"
+  logged "$name" "$MAIN_PYTHON" -m pip install --disable-pip-version-check --no-input --no-deps --no-compile \
+    --target "$TOOLS/$name" -r "$list"
+  finish "$name" "$stamp"
+}
+
+# What users ship who have not updated for years.
+make_old() {
+  folder old-boto3 old-boto3.txt
+  folder old-botocore old-botocore.txt
+}
+
+# make_clients: each listed version of the runtime client for each Python, as .venv/clients/VERSION-py3.X. The old ones
+# exist for old Pythons only: where no wheel is to be had, the matrix has a hole.
+make_clients() {
+  local stamp home version client
+  stamp=$(cat requirements/clients.txt)$'\n'$(existing "$TOOLS"/py3.* "$TOOLS/dev" | xargs -I{} cat {}/.stamp)
+  if up_to_date "$TOOLS/clients" "$stamp"; then return; fi
+  begin clients
+  for home in "$TOOLS"/py3.* "$TOOLS/dev"; do
+    version=$(version_of "$home/bin/python") || continue
+    while IFS= read -r client; do
+      "$home/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --only-binary :all: --no-compile \
+        --target "$TOOLS/clients/${client#*==}-py$version" "$client" >>"$TOOLS/log/clients.log" 2>&1 ||
+        say "$client has no wheel for Python $version."
+    done < <(grep '^awslambdaric==' requirements/clients.txt)
+  done
+  mkdir -p "$TOOLS/clients"
+  finish clients "$stamp"
 }
 
 # prepare "NAME..." "NAME...": make the environments of both lists, the two lists side by side.
@@ -270,7 +296,7 @@ run_tests() {
     fi
   done
   build
-  prepare "sam clients dynalite" "dev ministack rie others"
+  prepare "sam old dynalite" "dev ministack rie others clients"
   check_code
   # A quick look at one test should be quick, and its arguments seldom fit tests/unit.
   if [ "${#extra[@]}" = 0 ] && [ -d tests/unit ]; then unit_tests_on_other_pythons; fi
@@ -279,10 +305,11 @@ run_tests() {
     "$TOOLS/dev/bin/python" -m pytest ${extra[@]+"${extra[@]}"}
 }
 
-# run_module MODULE ARGS...: run one of our own programs, with the layer built and everything it starts at hand.
+# run_module "NAME..." MODULE ARGS...: run one of our own programs, with the layer built and these environments at hand.
 # What is prepared is told on stderr: the program's own output may be read by another program.
 run_module() {
-  { build && prepare dev "ministack rie"; } >&2
+  { build && prepare dev "$1"; } >&2
+  shift
   PYTHONPATH=$PWD exec "$TOOLS/dev/bin/python" -m "$@"
 }
 
@@ -298,9 +325,9 @@ main() {
   MAIN_VERSION=$(version_of "$MAIN_PYTHON")
   case $command in
     build) build ;;
-    demo) run_module demo "$@" ;;
+    demo) run_module "ministack rie" demo "$@" ;;
     test) run_tests "$@" ;;
-    bench) run_module tests.bench "$@" ;;
+    bench) run_module "ministack rie bench" tests.bench "$@" ;;
   esac
 }
 

@@ -10,9 +10,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import report
+
 if TYPE_CHECKING:
     from tests.support.fault_proxy import FaultProxy
     from tests.support.processes import LocalServer
+
+
+def pytest_sessionstart() -> None:
+    """Begin without the reports of an earlier run."""
+    report.clear()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the run has shown: how many schedules, faults and deaths were tried."""
+    for line in report.summaries():
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -67,12 +67,13 @@ def script_entry(path: Path) -> Entry:
 
 
 def package_entries(prefix: str, folder: Path) -> Iterator[Entry]:
-    """Yield every file of one of our packages, without compiled leftovers."""
+    """Yield every file of one of our packages, without what compilers and checkers leave there."""
     if not folder.is_dir():
         raise BuildError(f"{folder} is missing.")
     for path in folder.rglob("*"):
         inside = path.relative_to(folder)
-        if path.is_file() and "__pycache__" not in inside.parts and not path.name.startswith("."):
+        left_over = any(part == "__pycache__" or part.startswith(".") for part in inside.parts)
+        if path.is_file() and not left_over:
             yield Entry(prefix + inside.as_posix(), path.read_bytes())
 
 

@@ -460,8 +460,9 @@ class ActiveMQ(BatchSource):
     retention_s = 7 * _DAY_S
 
     def matches(self, event: Any) -> bool:
-        """By the first message."""
-        return "messageID" in _first(event, "messages") and "eventSourceArn" in event
+        """By the name and the first message."""
+        named = _at(event, "eventSource") in ("aws:mq", "aws:amq")
+        return named and "messageID" in _first(event, "messages")
 
     def record_identity(self, event: Any, record: Any) -> object | None:
         """With the queue, as a topic gives one message to several queues."""

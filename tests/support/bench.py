@@ -1,10 +1,9 @@
-"""An engine on a bench: a clock that the test moves, a store that does as it is told, and a record
-of what was reported."""
+"""An engine on a bench: the test moves its clock, scripts its store and reads its reports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from awslambdaric.lambda_runtime_marshaller import LambdaMarshaller
 
@@ -15,6 +14,8 @@ from lambda_once.guard import Services
 from lambda_once.record import Claim, Outcome, Record, StoredResult
 from lambda_once.store import Refusal
 from tests.support.memory_store import MemoryStore
+
+T = TypeVar("T")
 
 START_MS = 1_800_000_000_000
 
@@ -110,7 +111,7 @@ class ScriptedStore:
     def load(self, record: Record, by_ms: int) -> StoredResult:
         return self._do("load", by_ms, lambda: self.memory.load(record, by_ms))
 
-    def _do(self, operation: str, by_ms: int, act: Callable[[], Any]) -> Any:
+    def _do(self, operation: str, by_ms: int, act: Callable[[], T]) -> T:
         self.calls.append(operation)
         self.by_ms.append(by_ms)
         steps = self._steps.get(operation)
@@ -119,15 +120,13 @@ class ScriptedStore:
         self._clock.ms += step.takes_ms
         if step.error:
             raise step.error
-        return step.answer[0] if step.answer else answer
+        return cast("T", step.answer[0] if step.answer else answer)
 
 
 class Bench:
     """Everything that an engine is given, and the engine."""
 
-    def __init__(
-        self, variables: Mapping[str, str] | None = None, *, tells: bool = True
-    ) -> None:
+    def __init__(self, variables: Mapping[str, str] | None = None, *, tells: bool = True) -> None:
         self.clock = Clock()
         self.store = ScriptedStore(self.clock, tells=tells)
         self.outcomes: list[Outcome] = []
@@ -159,7 +158,7 @@ class Bench:
         while (call := invocation.next_call()) is not None:
             try:
                 response = handler(call[0])
-            except BaseException as fault:
+            except BaseException as fault:  # noqa: PERF203 - one call is one round
                 if not invocation.failed(fault):
                     raise
             else:

@@ -1,4 +1,4 @@
-"""A store in memory: the port of `lambda_once.store` with one lock, and nothing that can go wrong."""
+"""A store in memory: the port of `lambda_once.store`, one lock, nothing that can go wrong."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ def service_path() -> list[str]:
 
 if "PYTHONPATH" not in os.environ:
     sys.path[:] = service_path()
+else:
+    sys.path.insert(0, os.environ["LAMBDA_TASK_ROOT"])
 
 from awslambdaric.__main__ import main  # noqa: E402 - only now can it be found
 

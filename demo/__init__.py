@@ -1,0 +1,1 @@
+"""The layer at work on this machine: python -m demo."""
