@@ -184,9 +184,12 @@ def test_a_claim_that_cannot_be_given_back_hides_no_error() -> None:
     assert raised.value is error
 
 
+@pytest.mark.parametrize("variables", [{}, {"IDEMPOTENCY_LEASE": "24h"}])
 @pytest.mark.parametrize("takes_ms", [REMAINING_MS, REMAINING_MS + 60_000])
-def test_a_claim_answered_after_the_deadline_starts_nothing(takes_ms: int) -> None:
-    bench = Bench()
+def test_a_claim_answered_after_the_deadline_starts_nothing(
+    takes_ms: int, variables: dict[str, str]
+) -> None:
+    bench = Bench(variables)
     bench.store.plan("claim", Step(takes_ms=takes_ms))
     with pytest.raises(IdempotencyStoreError) as refused:
         guard_on(bench).open(wait=False)

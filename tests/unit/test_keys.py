@@ -9,12 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lambda_once import keys
 from lambda_once.errors import IdempotencyKeyMissingError
 from lambda_once.keys import canonical, compile_expression, is_missing, record_id, select_key
+
+# A loaded machine is no failure.
+UNHURRIED = settings(deadline=None)
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text()
@@ -66,27 +69,32 @@ def escaped(text: str) -> str:
 # ---- spelling
 
 
+@UNHURRIED
 @given(VALUES, st.integers())
 def test_the_order_of_members_does_not_count(value: Any, seed: int) -> None:
     assert canonical(shuffled(value, seed)) == canonical(value)
 
 
+@UNHURRIED
 @given(VALUES, st.sampled_from([None, 1, 4]), st.booleans())
 def test_white_space_and_escapes_do_not_count(value: Any, indent: int | None, ascii: bool) -> None:  # noqa: A002
     respelled = json.loads(json.dumps(value, indent=indent, ensure_ascii=ascii))
     assert canonical(respelled) == canonical(value)
 
 
+@UNHURRIED
 @given(st.text())
 def test_all_spellings_of_a_string_are_one(text: str) -> None:
     assert canonical(json.loads(escaped(text))) == canonical(text)
 
 
+@UNHURRIED
 @given(VALUES, VALUES)
 def test_keys_are_equal_if_and_only_if_the_json_is(one: Any, other: Any) -> None:
     assert (canonical(one) == canonical(other)) == (plain(one) == plain(other))
 
 
+@UNHURRIED
 @given(VALUES)
 def test_without_whole_floats_it_is_plain_json(value: Any) -> None:
     reference = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
@@ -94,6 +102,7 @@ def test_without_whole_floats_it_is_plain_json(value: Any) -> None:
     assert canonical(value) == reference
 
 
+@UNHURRIED
 @given(VALUES)
 def test_it_is_json_of_an_equal_value(value: Any) -> None:
     assert plain(json.loads(canonical(value))) == plain(value)
@@ -157,6 +166,7 @@ def test_values_of_different_types_never_collide() -> None:
     assert len({canonical(value) for value in values}) == len(values)
 
 
+@UNHURRIED
 @given(st.lists(KEYS, min_size=2, max_size=2))
 def test_two_selected_values_are_one_key_only_if_they_are_equal(values: list[Any]) -> None:
     key = compile_expression("key")
@@ -164,6 +174,7 @@ def test_two_selected_values_are_one_key_only_if_they_are_equal(values: list[Any
     assert (ids[0] == ids[1]) == (plain(values[0]) == plain(values[1]))
 
 
+@UNHURRIED
 @given(KEYS, KEYS, VALUES)
 def test_what_is_not_selected_does_not_count(selected: Any, other: Any, noise: Any) -> None:
     key = compile_expression("[a, b.c]")
