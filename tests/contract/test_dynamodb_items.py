@@ -17,6 +17,12 @@ from tests.support.stores import aws_environment, deadline_ms, dynamodb_store
 
 NOW_MS = 4_000_000_000_123
 CLAIM = Claim("orders#1", "token", NOW_MS + 60_000, 4_000_003_600, "fingerprint")
+COMPLETED = {
+    "status": {"S": "COMPLETED"},
+    "result": {"S": "null"},
+    "encoding": {"S": "text"},
+    "parts": {"N": "0"},
+}
 LARGE = StoredResult("bytes", random.Random(1).randbytes(1_000_000))
 
 
@@ -102,16 +108,11 @@ def test_a_lost_part_is_an_error_and_not_a_shorter_result(
         ({"expires_at": {"S": "4000003600"}}, "expires_at"),
         ({"expires_at": {"N": "4000003600.5"}}, "expires_at"),
         ({"in_progress_until": {"S": "soon"}}, "in_progress_until"),
-        ({"status": {"S": "COMPLETED"}}, "result"),
-        (
-            {
-                "status": {"S": "COMPLETED"},
-                "result": {"S": "null"},
-                "encoding": {"S": "rot13"},
-                "parts": {"N": "0"},
-            },
-            "result",
-        ),
+        ({"status": {"S": "COMPLETED"}}, "encoding"),
+        (COMPLETED | {"encoding": {"S": "rot13"}}, "encoding"),
+        (COMPLETED | {"parts": {"N": "some"}}, "parts"),
+        (COMPLETED | {"result": {"N": "7"}}, "result"),
+        ({"fingerprint": {"N": "7"}}, "fingerprint"),
     ],
 )
 def test_an_item_of_another_program_is_an_error_that_names_the_attribute(

@@ -1,5 +1,6 @@
-"""The Runtime API as a small server, for what the emulator does not have: SnapStart, and several
-invocations at once.
+"""The Runtime API as a small server, for what the emulator does not have.
+
+That is SnapStart, and several invocations at once.
 
     with FakeRuntimeApi() as api:
         ...  # start a runtime with AWS_LAMBDA_RUNTIME_API=api.address
@@ -58,7 +59,9 @@ class FakeRuntimeApi:
         self.restored = threading.Event()
         self._waiting: queue.Queue[_Invocation | None] = queue.Queue()
         self._open: dict[str, _Invocation] = {}
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), _handler_of(self))
+        self._server = ThreadingHTTPServer(
+            (LOOPBACK, 0), type("Handler", (_Handler,), {"api": self})
+        )
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever)
 
@@ -101,53 +104,51 @@ class FakeRuntimeApi:
         self._open.pop(request_id).answer.set_result(Answer(body, is_error))
 
 
-def _handler_of(api: FakeRuntimeApi) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    api: FakeRuntimeApi
+    protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:  # noqa: N802  the name that http.server looks for
-            path = self.path.removeprefix(f"{PREFIX}/")
-            api.paths.append(path)
-            if path == "restore/next":
-                api.restored.wait()
-                self._send(200, {}, b"")
-            elif (invocation := api.next_invocation()) is not None:
-                self._send(200, _headers_of(invocation), invocation.body)
+    def do_GET(self) -> None:
+        path = self.path.removeprefix(f"{PREFIX}/")
+        self.api.paths.append(path)
+        if path == "restore/next":
+            self.api.restored.wait()
+            self._send(200, {}, b"")
+        elif (invocation := self.api.next_invocation()) is not None:
+            self._send(200, _headers_of(invocation), invocation.body)
 
-        def do_POST(self) -> None:  # noqa: N802  the name that http.server looks for
-            path = self.path.removeprefix(f"{PREFIX}/")
-            api.paths.append(path)
-            body = self._body()
-            if path.startswith("invocation/"):
-                _, request_id, kind = path.split("/")
-                api.answer(request_id, body, is_error=kind == "error")
-            self._send(202, {}, b'{"status": "OK"}')
+    def do_POST(self) -> None:
+        path = self.path.removeprefix(f"{PREFIX}/")
+        self.api.paths.append(path)
+        body = self._body()
+        if path.startswith("invocation/"):
+            _, request_id, kind = path.split("/")
+            self.api.answer(request_id, body, is_error=kind == "error")
+        self._send(202, {}, b'{"status": "OK"}')
 
-        def _body(self) -> bytes:
-            if self.headers.get("Transfer-Encoding") != "chunked":
-                return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            parts = []
-            while size := int(self.rfile.readline(), 16):
-                parts.append(self.rfile.read(size))
-                self.rfile.readline()
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
             self.rfile.readline()
-            return b"".join(parts)
+        self.rfile.readline()
+        return b"".join(parts)
 
-        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
-            try:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except ConnectionError:
-                self.close_connection = True  # the runtime has ended
+    def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        try:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except ConnectionError:
+            self.close_connection = True  # the runtime has ended
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as inherited
-            return
-
-    return Handler
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as inherited
+        return
 
 
 def _headers_of(invocation: _Invocation) -> dict[str, str]:

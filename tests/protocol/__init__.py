@@ -1,0 +1,1 @@
+"""Explores every interleaving of contenders over one record, with the real engine."""
