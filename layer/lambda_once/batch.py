@@ -337,11 +337,7 @@ class Batch:
 
     def _reported(self, response: Any, handed: list[Unit]) -> list[Unit] | None:
         """The units whose identifiers the handler returned; None if one is not of this batch."""
-        by_identifier = {
-            _plain(self._identifiers[position]): unit
-            for unit in handed
-            for position in (unit.position, *unit.repeats)
-        }
+        by_identifier = {_plain(unit.identifier): unit for unit in handed}
         entries = response["batchItemFailures"] or []
         if not isinstance(entries, list):
             return None

@@ -72,8 +72,9 @@ def test_a_repeat_of_a_failed_message_is_reported_with_it() -> None:
 def test_a_blocked_message_that_comes_twice_is_reported_twice() -> None:
     here, event = world(partial_batch="report"), event_of("SQS", "aba")
     here.put(event, "a", "running")
+    here.put(event, "b", "running")
     answer = here.invoke(nothing, event)
-    assert [item["itemIdentifier"] for item in answer["batchItemFailures"]] == ["a", "a"]
+    assert [item["itemIdentifier"] for item in answer["batchItemFailures"]] == ["a", "b", "a"]
 
 
 def test_one_key_with_two_payloads_in_one_batch_is_a_mismatch_and_not_dropped() -> None:
@@ -192,6 +193,23 @@ def test_records_for_which_there_is_no_time_to_claim_are_left_for_redelivery() -
     answer = here.invoke(nothing, event)
     assert len(answer["batchItemFailures"]) == 3
     assert here.seen == []
+    assert here.kinds() == [record.STORE_FAILED] * 3
+
+
+def test_half_of_the_time_is_left_for_the_handler() -> None:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    here, event = world(partial_batch="report"), event_of("SQS", letters)
+    claims, each_ms, alone = here.store.claim, 1_500, threading.Lock()
+
+    def slow_claim(claim: Claim, now_ms: int, by_ms: int) -> Refusal | None:
+        with alone:
+            here.now += each_ms
+        return claims(claim, now_ms, by_ms)
+
+    here.store.claim = slow_claim  # type: ignore[method-assign]  # a slow network, for this test
+    here.invoke(nothing, event)
+    # Those under way when the time was up may still come in.
+    assert TIMEOUT_MS // 2 // each_ms <= len(here.seen[0]) <= TIMEOUT_MS // 2 // each_ms + WIDTH
 
 
 # ---- faults

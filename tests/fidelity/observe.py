@@ -17,8 +17,8 @@ from tests.support.emulator import Emulator, Reply, Style
 # One event that identifies itself: what most rows are invoked with.
 ORDER = {"orderId": 17}
 
-# How many run at once. As many as the smallest machine has processors: more would only make timeouts
-# likelier.
+# How many run at once. As many as the smallest machine has processors: more would only make it
+# likelier that a function's time runs out.
 WIDTH = 2
 
 # Variables that only a function with the layer has, or that differ between any two environments.
