@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 BUNDLE = "python/lambda_once/_bundled/"
-BUNDLED_PACKAGES = ("aws_xray_sdk", "jmespath", "wrapt")
+# Each in the folder that is put on the import path for it, so that looking for one finds no other.
+BUNDLED_PACKAGES = {"aws_xray_sdk": "aws_xray_sdk", "jmespath": "jmespath", "wrapt": "aws_xray_sdk"}
 OUR_PACKAGES = {
     "python/lambda_once/": "layer/lambda_once",
     "python/lambda_once_wrapper/": "wrapper/lambda_once_wrapper",
@@ -93,13 +94,14 @@ def bundle_entries(wheels: Path, package: str) -> Iterator[Entry]:
 
     Its dist-info stays out: importlib.metadata must not see packages the user did not install.
     """
+    folder = f"{BUNDLE}{BUNDLED_PACKAGES[package]}/"
     with zipfile.ZipFile(find_wheel(wheels, package)) as wheel:
         for name in wheel.namelist():
             path = PurePosixPath(name)
             if path.parts[0] == package and path.suffix in BUNDLED_SUFFIXES:
-                yield Entry(BUNDLE + name, wheel.read(name))
+                yield Entry(folder + name, wheel.read(name))
             elif path.parts[0].endswith(".dist-info") and path.name in LICENSE_NAMES:
-                yield Entry(f"{BUNDLE}{package}.{path.name}", wheel.read(name))
+                yield Entry(f"{folder}{package}.{path.name}", wheel.read(name))
 
 
 def collect(repository: Path, wheels: Path) -> list[Entry]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os.path
 import sys
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from .errors import IdempotencyKeyMissingError
@@ -64,8 +64,8 @@ def make_importable(package: str) -> None:
     """Where ``package`` is nowhere, put our bundled copies last, so that any other copy wins."""
     from importlib.util import find_spec
 
-    if package not in sys.modules and find_spec(package) is None and BUNDLED not in sys.path:
-        sys.path.append(BUNDLED)
+    if package not in sys.modules and find_spec(package) is None:
+        sys.path.append(os.path.join(BUNDLED, package))
 
 
 def _describe(fault: Exception) -> str:
@@ -139,7 +139,7 @@ def record_id(scope: str, kind: str, tenant: str | None, key: object) -> str:
         text = canonical([kind, tenant]) + canonical(key)
     except RecursionError:
         raise IdempotencyKeyMissingError(_TOO_DEEP) from None
-    return f"{scope}#{hashlib.sha256(text).hexdigest()}"
+    return f"{scope}#{sha256(text).hexdigest()}"
 
 
 def fingerprint(expression: Expression | None, data: object) -> str | None:
@@ -154,4 +154,4 @@ def fingerprint(expression: Expression | None, data: object) -> str | None:
         text = canonical(expression.search(data))
     except (ExpressionError, RecursionError):
         text = canonical(None)
-    return hashlib.sha256(text).hexdigest()
+    return sha256(text).hexdigest()

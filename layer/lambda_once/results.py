@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from .record import StoredResult
@@ -16,6 +17,9 @@ MAX_RESPONSE_BYTES = 6_291_556
 # From this size on compression is tried. A write is billed by the KB, so below it gains nothing.
 COMPRESS_FROM_BYTES = 1024
 
+# More than there are frames of ours between the runtime and the marshaller.
+OUR_FRAMES = 30
+
 OMITTED = StoredResult("omitted", b"")
 
 
@@ -26,13 +30,27 @@ class UnstorableResponseError(Exception):
 def to_stored(response: object, marshal: Marshal) -> StoredResult:
     """Marshal ``response`` and encode it; raises UnstorableResponseError."""
     try:
-        marshalled, _ = marshal(response)
+        marshalled = _marshal_deeply(response, marshal)
         body = marshalled if isinstance(marshalled, bytes) else marshalled.encode("utf-8")
     except Exception as fault:
         raise UnstorableResponseError(str(fault)) from fault
     if len(body) > MAX_RESPONSE_BYTES:
         raise UnstorableResponseError(f"{len(body)} bytes are more than Lambda accepts")
     return _compressed("bytes" if isinstance(marshalled, bytes) else "text", body)
+
+
+def _marshal_deeply(response: object, marshal: Marshal) -> str | bytes:
+    """Marshal as far down the stack as the runtime can, although we begin some frames deeper.
+
+    A result that the runtime can just marshal must not be taken for one that it cannot: it would
+    be sent, not recorded, and run again.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + OUR_FRAMES)
+    try:
+        return marshal(response)[0]
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def from_stored(stored: StoredResult, marshal: Marshal) -> object:
@@ -65,7 +83,7 @@ def _from_text(text: str, marshal: Marshal) -> object:
     try:
         value = simplejson.loads(text)
         same = marshal(value)[0] == text
-    except (ValueError, RecursionError):
+    except Exception:  # noqa: BLE001  the marshaller may raise anything; the text is ready anyway
         same = False
     if same:
         return value

@@ -125,7 +125,7 @@ class Setting:
     layer: Path
     endpoint: str
     table: str
-    runtime_packages: Path | None = None
+    client: Path | None = None
 
 
 def write_task(row: Row, folder: Path) -> None:
@@ -153,6 +153,7 @@ def run(row: Row, folder: Path, setting: Setting, layer: Path | None) -> Seen:
         layer=layer,
         timeout_s=row.timeout_s,
         style=row.style,
+        client=setting.client,
     ) as function:
         replies = [function.invoke(event) for event in row.events]
         output = function.output()
@@ -169,8 +170,6 @@ def environment_of(row: Row, setting: Setting) -> dict[str, str]:
         "IDEMPOTENCY_TABLE": setting.table,
         "IDEMPOTENCY_SCOPE": uuid.uuid5(uuid.NAMESPACE_OID, f"{row.name} {setting}").hex,
     }
-    if setting.runtime_packages:
-        variables["TEST_RUNTIME_PACKAGES"] = str(setting.runtime_packages)
     return {**variables, **row.environment}
 
 

@@ -169,6 +169,8 @@ class _Run:
                     raise
             else:
                 invocation.succeeded(response)
+        if (put_off := invocation.fault()) is not None:
+            raise put_off
         return invocation.answer()
 
     def _handle(self, invocation: Invocation) -> object:

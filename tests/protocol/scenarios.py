@@ -9,34 +9,67 @@ from tests.protocol.model import Contender, Scenario
 # called A is of no importance, so A's clock true and B's ahead stands for every way round.
 ALIKE = (Contender("A"), Contender("B"))
 APART = (Contender("A"), Contender("B", CLOCK_MARGIN_MS))
+TWO_PAYLOADS = (Contender("A"), Contender("B", payload="other"))
 THREE = (Contender("A"), Contender("B"), Contender("C"))
 THREE_APART = (Contender("A"), Contender("B"), Contender("C", CLOCK_MARGIN_MS))
-TWO_PAYLOADS = (Contender("A"), Contender("B", payload="other"))
 
-# Long enough for three polls of the record before a waiting contender gives up.
-WAIT_MS = 400
+# Long enough for three looks, or for one, at the record before a waiting contender gives up.
+WAIT_MS = 500
+SHORT_WAIT_MS = 300
+
+PLAIN = Scenario("two", ALIKE, min_states=25_000)
+OVERRUNNING = Scenario("two, overrunning", ALIKE, managed=True, faults=2, long_faults=3)
+WAITING = Scenario("two, waiting", ALIKE, wait=True, timeout_ms=WAIT_MS, faults=2, long_faults=4)
+BRIEF = Scenario("two, short retention", APART, retention_s=1, deletes=True, faults=2)
+CROWD = Scenario("three", THREE, faults=1, long_faults=4)
 
 SCENARIOS = (
-    Scenario("two", ALIKE),
-    Scenario("two, no old item", ALIKE, returns_old=False),
-    Scenario("two, clocks apart", APART),
-    Scenario("two, clocks apart, no old item", APART, returns_old=False),
-    Scenario("two, overrunning", ALIKE, managed=True, faults=2),
-    Scenario("two, overrunning, no old item", ALIKE, managed=True, returns_old=False, faults=2),
-    Scenario("two, overrunning, clocks apart", APART, managed=True, faults=2),
-    Scenario("two, waiting", ALIKE, wait=True, timeout_ms=WAIT_MS, faults=2),
-    Scenario("two, waiting, clocks apart", APART, wait=True, timeout_ms=WAIT_MS, faults=2),
-    Scenario("two, waiting, no old item", ALIKE, wait=True, timeout_ms=WAIT_MS, returns_old=False, faults=2),
-    Scenario("two, waiting, overrunning", ALIKE, wait=True, timeout_ms=WAIT_MS, managed=True, faults=2),
-    Scenario("two payloads", TWO_PAYLOADS, compare_payload=True),
-    Scenario("two payloads, waiting", TWO_PAYLOADS, compare_payload=True, wait=True, timeout_ms=WAIT_MS, faults=2),
-    Scenario("two, long lease", APART, lease_s=10),
-    Scenario("two, short lease configured", APART, lease_s=1),
-    Scenario("two, short retention", APART, retention_s=1, deletes=True),
-    Scenario("two, short retention, overrunning", ALIKE, retention_s=1, deletes=True, managed=True, faults=2),
-    Scenario("two, unprotected without store", ALIKE, run_without_store=True),
-    Scenario("three", THREE, faults=2),
-    Scenario("three, clocks apart, no old item", THREE_APART, returns_old=False, faults=1),
-    Scenario("three, overrunning", THREE, managed=True, faults=0),
-    Scenario("three, waiting", THREE, wait=True, timeout_ms=WAIT_MS, faults=0),
+    PLAIN,
+    PLAIN._replace(name="two, clocks apart", contenders=APART),
+    PLAIN._replace(name="two, no old item", returns_old=False, faults=3),
+    PLAIN._replace(name="two, no old item, clocks apart", contenders=APART, returns_old=False),
+    OVERRUNNING,
+    OVERRUNNING._replace(name="two, overrunning, clocks apart", contenders=APART, faults=1),
+    OVERRUNNING._replace(
+        name="two, overrunning, no old item, clocks apart",
+        contenders=APART,
+        returns_old=False,
+        faults=1,
+    ),
+    WAITING,
+    WAITING._replace(
+        name="two, waiting, no old item, clocks apart", contenders=APART, returns_old=False
+    ),
+    WAITING._replace(name="two, waiting, overrunning", managed=True, faults=1, long_faults=2),
+    PLAIN._replace(
+        name="two payloads", contenders=TWO_PAYLOADS, compare_payload=True, faults=3
+    ),
+    WAITING._replace(
+        name="two payloads, waiting", contenders=TWO_PAYLOADS, compare_payload=True
+    ),
+    PLAIN._replace(
+        name="two, lease beyond the deadline", contenders=APART, lease_s=10, faults=3
+    ),
+    PLAIN._replace(name="two, lease below the deadline", contenders=APART, lease_s=1, faults=3),
+    BRIEF,
+    BRIEF._replace(
+        name="two, short retention, overrunning",
+        contenders=ALIKE,
+        managed=True,
+        faults=1,
+        long_faults=2,
+    ),
+    PLAIN._replace(name="two, unprotected without store", run_without_store=True, faults=3),
+    CROWD,
+    CROWD._replace(
+        name="three, no old item, clocks apart",
+        contenders=THREE_APART,
+        returns_old=False,
+        faults=0,
+        long_faults=1,
+    ),
+    CROWD._replace(name="three, overrunning", managed=True, faults=0, long_faults=1),
+    CROWD._replace(
+        name="three, waiting", wait=True, timeout_ms=SHORT_WAIT_MS, faults=0, long_faults=1
+    ),
 )

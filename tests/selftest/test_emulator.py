@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.emulator import Emulator
+from tests.support.emulator import Emulator, version_of
 from tests.support.paths import CLIENTS
 from tests.support.ports import is_listening
 from tests.support.processes import read_process, wait_until
@@ -87,8 +87,9 @@ def test_starts_as_a_module_too(task: Path) -> None:
 
 
 def test_runs_another_version_of_the_runtime_client(task: Path) -> None:
-    with Emulator(sys.executable, task, "version.handler", client=CLIENTS / "2.2.1") as function:
-        assert str(CLIENTS / "2.2.1") in function.invoke().json()
+    client = CLIENTS / f"4.0.4-py{version_of(sys.executable)}"
+    with Emulator(sys.executable, task, "version.handler", client=client) as function:
+        assert str(client) in function.invoke().json()
 
 
 def test_ends_a_function_at_its_timeout_and_starts_another(task: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOOLS = REPOSITORY / ".venv"
 LAYER_ZIP = REPOSITORY / "dist" / "lambda-once.zip"
-# One folder per version of the runtime client, as in CLIENTS / "4.1.0".
+# One folder per version of the runtime client and Python, as in CLIENTS / "4.0.4-py3.11".
 CLIENTS = TOOLS / "clients"
 RIE = TOOLS / "rie" / "aws-lambda-rie"
 # Templates by service, as in SAMPLE_EVENTS / "sqs" / "SqsReceiveMessage.json".

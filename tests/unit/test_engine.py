@@ -503,3 +503,81 @@ def test_an_expression_can_say_which_responses_are_failures() -> None:
     for response in ({"status": "error"}, {"status": "ok"}, {"status": "never returned"}):
         bench.invoke(EVENT, Handler(response))
     assert bench.kinds() == [record.RELEASED, record.EXECUTED, record.REPLAYED]
+
+
+def test_the_configured_header_marks_a_replay_and_nothing_else() -> None:
+    bench = Bench({"IDEMPOTENCY_REPLAY_HEADER": "Idempotency-Replayed"})
+    response = {"statusCode": 201, "headers": {"a": "b"}, "body": "paid"}
+    assert bench.invoke(REQUEST, Handler(response)) == response
+    again = bench.invoke(REQUEST, Handler())
+    assert again.pop("headers") == {"a": "b", "Idempotency-Replayed": "true"}
+    assert again == {"statusCode": 201, "body": "paid"}
+
+
+# --- Results in memory ----------------------------------------------------------------------------
+
+CACHED = {**KEY, "IDEMPOTENCY_CACHE": "2"}
+
+
+def invoke_order(bench: Bench, number: int, handler: Handler | None = None) -> list[str]:
+    """One invocation; the requests that it took (loading a short result takes none)."""
+    before = len(bench.store.calls)
+    bench.invoke({"orderId": number, "amount": 100}, handler or Handler(number))
+    return [call for call in bench.store.calls[before:] if call != "load"]
+
+
+def test_a_result_in_memory_is_replayed_without_a_request() -> None:
+    bench, again = Bench(CACHED), Handler()
+    assert invoke_order(bench, 1) == ["claim", "complete"]
+    assert invoke_order(bench, 1, again) == []
+    assert bench.invoke({"orderId": 1}, again) == 1
+    assert again.runs == 0
+    assert bench.kinds() == [record.EXECUTED, record.REPLAYED, record.REPLAYED]
+
+
+def test_a_result_that_was_replayed_from_the_store_is_in_memory_too() -> None:
+    bench, other = Bench(CACHED), Bench(CACHED)
+    invoke_order(bench, 1)
+    other.store.memory = bench.store.memory
+    assert invoke_order(other, 1) == ["claim"]
+    assert invoke_order(other, 1) == []
+
+
+def test_no_more_results_are_in_memory_than_configured_and_the_longest_unused_goes_first() -> None:
+    bench = Bench(CACHED)
+    for number in (1, 2, 3):
+        invoke_order(bench, number)
+    assert [invoke_order(bench, number) for number in (3, 2, 1)] == [[], [], ["claim"]]
+
+
+def test_a_result_in_memory_expires_as_its_record_does() -> None:
+    bench, again = Bench({**CACHED, "IDEMPOTENCY_RETENTION": "60"}), Handler()
+    invoke_order(bench, 1)
+    bench.clock.ms += 61_000
+    assert invoke_order(bench, 1, again) == ["claim", "complete"]
+    assert again.runs == 1
+
+
+def test_another_payload_is_refused_from_memory_too() -> None:
+    bench, second = Bench({**CACHED, "IDEMPOTENCY_PAYLOAD": "amount"}), Handler()
+    invoke_order(bench, 1)
+    with pytest.raises(IdempotencyPayloadMismatchError):
+        bench.invoke({"orderId": 1, "amount": 999}, second)
+    assert second.runs == 0
+
+
+def test_what_was_released_or_could_not_be_recorded_is_not_in_memory() -> None:
+    bench = Bench(CACHED)
+    with pytest.raises(ValueError, match="broken"):
+        invoke_order(bench, 1, Handler(ValueError("broken")))
+    bench.store.plan("complete", Step(applied=False, error=store_error("UpdateItem")))
+    invoke_order(bench, 2)
+    assert invoke_order(bench, 1) == ["claim", "complete"]
+    with pytest.raises(IdempotencyInProgressError):
+        invoke_order(bench, 2)
+
+
+def test_unless_configured_nothing_is_in_memory() -> None:
+    bench = Bench(KEY)
+    invoke_order(bench, 1)
+    assert invoke_order(bench, 1) == ["claim"]

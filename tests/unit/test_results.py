@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections import namedtuple
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -201,3 +203,31 @@ def test_only_what_becomes_smaller_is_compressed(
 
 def test_an_omitted_result_is_replayed_as_null(marshal: results.Marshal) -> None:
     assert marshal(results.from_stored(results.OMITTED, marshal))[0] == "null"
+
+
+def nested(depth: int) -> list[Any]:
+    response: list[Any] = []
+    for _ in range(depth):
+        response = [response]
+    return response
+
+
+def can_be_sent(response: object, marshal: results.Marshal) -> bool:
+    try:
+        marshal(response)
+    except Exception:  # noqa: BLE001  the runtime's own fault, of whatever kind
+        return False
+    return True
+
+
+def deeper(call: Callable[[], results.StoredResult], frames: int = 5) -> results.StoredResult:
+    """What ``call`` returns, called from as many frames deeper as the engine is."""
+    return deeper(call, frames - 1) if frames else call()
+
+
+def test_the_deepest_response_that_the_runtime_can_send_is_stored(marshal: results.Marshal) -> None:
+    deepest = max(depth for depth in range(700, 1_100) if can_be_sent(nested(depth), marshal))
+    assert deeper(lambda: results.to_stored(nested(deepest), marshal)).encoding == "text+zlib"
+    limit = sys.getrecursionlimit()
+    assert replayed(nested(deepest), marshal) is not None
+    assert sys.getrecursionlimit() == limit
