@@ -146,12 +146,12 @@ class Scenario(NamedTuple):
     """What is explored: who contends, under which settings, with how many faults.
 
     ``faults`` bounds how many faults and deaths one schedule may have, None does not; deaths at a
-    deadline are not counted. ``long_faults`` is the same for the long exploration.
+    deadline are not counted. ``long_faults`` is the same for the long exploration, and
+    ``min_states`` is how many different worlds must be seen in the short one at least, so that a
+    harness that explores nothing fails.
     ``returns_old`` says whether the store answers a refusal with the item in the way. ``managed``
     says that the platform lets an invocation run past its deadline; else it is killed there.
     ``deletes`` says that the store deletes expired records by itself, at any time after the expiry.
-    ``min_states`` is how many different worlds must be seen at least, so that a harness that
-    explores nothing fails.
     """
 
     name: str
@@ -273,18 +273,19 @@ def protected_until_ms(contender: Contender, node: Node) -> int:
 def instants(scenario: Scenario, world: World) -> Iterator[int]:
     """When something can change for a contender that is still there.
 
-    Who has not started a handler looks at the time: at the end of its sleep, at the end of the time
-    in which an answered claim may be used, and at the first moment at which its own clock shows
-    that the record has ended. Whoever has started one is ended at the deadline, if the platform
-    does so, and may find its record deleted by the store.
+    Who has not started a handler looks at the time: at its deadline, at the end of its sleep, at
+    the end of the time in which an answered claim may be used, and at the first moment at which its
+    own clock shows that the record has ended. Whoever has started one is ended at the deadline, if
+    the platform does so, and may find its record deleted by the store.
     """
     for contender, local in zip(scenario.contenders, world.contenders, strict=True):
         node = local.node
         if node is None:
             continue
-        if node.deadline_ms and not scenario.managed:
+        claimer = node.claim is None
+        if node.deadline_ms and (claimer or not scenario.managed):
             yield node.deadline_ms
-        if node.claim is None:
+        if claimer:
             yield from _instants_of_claimer(contender, node.pending, world.record)
         if world.record is not None and scenario.deletes:
             yield (world.record.expires_at_s + 1) * 1000 - scenario.fastest_ms

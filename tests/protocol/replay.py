@@ -89,7 +89,7 @@ class Node:
         return node
 
     def _run(self) -> None:
-        run = _Run(self._replay, self._steps)
+        run = Run(self._replay, self._steps)
         self.pending = run.to_next_request()
         self.claim = run.started_under
         self.deadline_ms = run.deadline_ms
@@ -133,7 +133,7 @@ def _marshal(response: object) -> tuple[str, str]:
     return json.dumps(response), "application/json"
 
 
-class _Run:
+class Run:
     """One run: the store port, the clock and the handler, all answering from the record."""
 
     def __init__(self, replay: Replay, steps: tuple[Step, ...]) -> None:
@@ -149,6 +149,7 @@ class _Run:
         self.reports: list[str] = []
 
     def to_next_request(self) -> Pending:
+        """Run from the start to the first thing that is not answered, or to the end."""
         try:
             response = self._invoke()
         except _Stop as stop:
@@ -187,7 +188,7 @@ class _Run:
             store=self,
             now_ms=self.local_ms,
             sleep=self._sleep,
-            token=self._token,
+            token=self.token,
             report=self._report,
             marshal=_marshal,
         )
@@ -203,7 +204,8 @@ class _Run:
     def _sleep(self, seconds: float) -> None:
         self._ask(Sleeping(self._now_ms + round(seconds * 1000)))
 
-    def _token(self) -> str:
+    def token(self) -> str:
+        """A token that no other claim of this world has."""
         self._tokens += 1
         return f"{self._replay.contender.name}{self._tokens}"
 

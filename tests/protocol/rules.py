@@ -42,6 +42,9 @@ from tests.protocol.replay import RAISED, RETURNED, Node, Replay, own_response
 BEFORE_THE_END_MS = 40
 
 
+INVARIANTS = frozenset({"I1", "I2", "I3", "I4", "I5", "I6"})
+
+
 class Breach(NamedTuple):
     """One broken invariant, and what was seen."""
 

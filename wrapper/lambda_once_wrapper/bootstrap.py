@@ -182,9 +182,14 @@ def _wrap(user_handler: Handler, name: str) -> Handler:
 
 def _guarded(user_handler: Handler, engine: Engine) -> Handler:
     """The handler that the runtime calls."""
+    from lambda_once.errors import IdempotencyError
 
     def handler(event: Any, context: Any) -> Any:
-        invocation = engine.open(event, context)
+        try:
+            invocation = engine.open(event, context)
+        except IdempotencyError as refused:
+            # Where in our code it was raised tells nobody anything: the message does.
+            raise refused.with_traceback(None)  # noqa: B904  it is the same exception
         while (call := invocation.next_call()) is not None:
             try:
                 response = user_handler(call[0], context)
