@@ -14,6 +14,7 @@ paths from the first world to worlds without a further step.
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -40,7 +41,6 @@ from tests.protocol.model import (
     add_copy,
     apply,
     first_world,
-    has_ended,
     instants,
     protected_until_ms,
 )
@@ -63,7 +63,7 @@ class Action(NamedTuple):
     """One step: what happens, and to which contender or copy."""
 
     kind: str
-    index: int = 0
+    who: int = 0
 
 
 class Move(NamedTuple):
@@ -75,13 +75,18 @@ class Move(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """How much was explored. ``runs`` counts how often the real code was run from its start."""
+    """How much was explored.
+
+    ``states`` counts worlds, ``steps`` the ways from one to another, by ``kinds`` of step. ``runs``
+    counts how often the real code was run from its start.
+    """
 
     scenario: str
     schedules: int
     states: int
     steps: int
     runs: int
+    kinds: Counter[str]
 
 
 class InvariantViolation(AssertionError):  # noqa: N818  it is a finding, not a fault
@@ -115,6 +120,7 @@ class Explorer:
         worlds = [first]
         origins: list[tuple[int, Action]] = [(0, Action("begin"))]
         successors: list[list[int]] = []
+        kinds: Counter[str] = Counter()
         for number, world in enumerate(worlds):  # grows while it is walked
             reached = []
             for move in self.moves(world):
@@ -126,13 +132,15 @@ class Explorer:
                     worlds.append(move.world)
                     origins.append((number, move.action))
                 reached.append(found)
+                kinds[move.action.kind] += 1
             successors.append(reached)
         return Totals(
             self._scenario.name,
             count_paths(successors),
             len(worlds),
-            sum(map(len, successors)),
+            kinds.total(),
             self._prober.runs + sum(replay.runs for replay in self._replays),
+            kinds,
         )
 
     def first_world(self) -> World:
@@ -149,11 +157,9 @@ class Explorer:
         yield from self._deletion(world)
         later_ms = [at for at in instants(self._scenario, world) if at > world.now_ms]
         if later_ms:
-            yield Move(Action("advance"), self._advanced(world, min(later_ms)), [])
+            yield self._advance(world, min(later_ms))
 
-    def _moves_of(
-        self, world: World, index: int, local: Local, pending: Pending
-    ) -> Iterator[Move]:
+    def _moves_of(self, world: World, index: int, local: Local, pending: Pending) -> Iterator[Move]:
         if isinstance(pending, NotStarted):
             if self._may_start(world, index):
                 yield self._resume("start", world, index, None)
@@ -216,9 +222,7 @@ class Explorer:
             protections = tuple(other for other in protections if other.owner != owner)
         if record is not None and record.status == COMPLETED:
             completions = (*completions, record)
-        changed = world._replace(
-            record=record, protections=protections, completions=completions
-        )
+        changed = world._replace(record=record, protections=protections, completions=completions)
         return changed, answer, breaches + self._prober.check(record)
 
     def _resume(
@@ -261,17 +265,17 @@ class Explorer:
         if record.expires_at_s < latest_ms // 1000:
             yield Move(Action("expire"), world._replace(record=None), self._prober.check(None))
 
-    def _advanced(self, world: World, now_ms: int) -> World:
+    def _advance(self, world: World, now_ms: int) -> Move:
         """Time passes; the platform kills whoever has reached the deadline, if it does so."""
         running = tuple(other for other in world.protections if now_ms < other.until_ms)
         world = world._replace(now_ms=now_ms, protections=running)
-        if self._scenario.managed:
-            return world
+        kind = "advance"
         for index, local in enumerate(world.contenders):
-            node = local.node
-            if node is not None and 0 < node.deadline_ms <= now_ms:
-                world = _killed(world, index)
-        return world
+            if self._scenario.managed or local.node is None:
+                continue
+            if 0 < local.node.deadline_ms <= now_ms:
+                kind, world = "kill", _killed(world, index)
+        return Move(Action(kind), world, [])
 
     def narrate(self, actions: list[Action]) -> str:
         """The schedule in words, one line for each step."""
@@ -362,16 +366,17 @@ _WORDS = {
     "die": "{name} dies while it {now}",
     "deliver": "{copy} reaches the store, nobody waits for it",
     "expire": "the store deletes the expired record",
-    "advance": "time passes to +{later} ms{killed}",
+    "advance": "time passes to +{later} ms",
+    "kill": "time passes to +{later} ms; the platform ends {gone}",
 }
 
 
 def _line(scenario: Scenario, world: World, move: Move) -> str:
     kind, index = move.action
-    words = {"later": str(move.world.now_ms - START_MS), "killed": _who_died(scenario, world, move)}
+    words = {"later": str(move.world.now_ms - START_MS), "gone": _gone(scenario, world, move.world)}
     if kind == "deliver":
         words["copy"] = _name_of(world.copies[index])
-    elif kind not in ("expire", "advance"):
+    elif kind not in ("expire", "advance", "kill"):
         words |= _words_of_contender(scenario, world, move)
     text = _WORDS[kind].format(**words)
     if world.record != move.world.record:
@@ -380,7 +385,7 @@ def _line(scenario: Scenario, world: World, move: Move) -> str:
 
 
 def _words_of_contender(scenario: Scenario, world: World, move: Move) -> dict[str, str]:
-    index = move.action.index
+    index = move.action.who
     node, after = world.contenders[index].node, move.world.contenders[index].node
     assert node is not None
     pending = node.pending
@@ -402,18 +407,14 @@ def _verdict_of(world: World, pending: Pending, scenario: Scenario) -> str:
     return "applied" if answer is None else f"refused by {_describe(world.record)}"
 
 
-def _who_died(scenario: Scenario, before: World, move: Move) -> str:
-    """Whom the platform has killed at the deadline."""
-    if move.action.kind != "advance":
-        return ""
-    names = [
+def _gone(scenario: Scenario, before: World, after: World) -> str:
+    """The names of the contenders that this step has ended."""
+    old_and_new = zip(scenario.contenders, before.contenders, after.contenders, strict=True)
+    return " and ".join(
         contender.name
-        for contender, old, new in zip(
-            scenario.contenders, before.contenders, move.world.contenders, strict=True
-        )
+        for contender, old, new in old_and_new
         if old.node is not None and new.node is None
-    ]
-    return f"; the platform ends {' and '.join(names)}" if names else ""
+    )
 
 
 def _doing(pending: Pending) -> str:
@@ -433,4 +434,3 @@ def _describe(record: Record | None) -> str:
         return "nothing"
     until_ms = record.in_progress_until_ms or record.expires_at_s * 1000
     return f"{record.status} of {record.owner} until +{until_ms - START_MS} ms"
-

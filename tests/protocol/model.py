@@ -177,9 +177,7 @@ class Scenario(NamedTuple):
 
 def first_world(scenario: Scenario, roots: tuple[Node, ...]) -> World:
     """Nothing is stored and nobody has started."""
-    return World(
-        START_MS, None, (), tuple(Local(root) for root in roots), scenario.faults, (), ()
-    )
+    return World(START_MS, None, (), tuple(Local(root) for root in roots), scenario.faults, (), ())
 
 
 def has_ended(record: Record, local_ms: int) -> bool:
@@ -212,9 +210,7 @@ def may_release(record: Record | None, request: Request) -> bool:
 
 def _owns(record: Record | None, request: Request) -> bool:
     return (
-        record is not None
-        and record.owner == request.claim.owner
-        and record.status == IN_PROGRESS
+        record is not None and record.owner == request.claim.owner and record.status == IN_PROGRESS
     )
 
 
@@ -258,9 +254,7 @@ def add_copy(copies: tuple[Request, ...], request: Request) -> tuple[Request, ..
     """
     if request.operation == READ:
         return copies
-    return tuple(
-        sorted((*copies, request), key=lambda copy: (copy.operation, copy.claim.owner))
-    )
+    return tuple(sorted((*copies, request), key=lambda copy: (copy.operation, copy.claim.owner)))
 
 
 def protected_until_ms(contender: Contender, node: Node) -> int:

@@ -1,9 +1,9 @@
 """Runs one contender's real code up to its next request, again and again from the start.
 
 The engine is synchronous. What it does next depends only on the answers it has had and on the
-times at which it had them, so it is run from the start with the answers recorded so far and stopped
-by an exception at the first thing that nobody has answered yet. That needs no threads. The exception
-is a BaseException, which the engine does not catch.
+times at which it had them, so it is run from the start with the answers recorded so far, and
+stopped by an exception at the first thing that nobody has answered yet. That needs no threads. The
+exception is a BaseException, which the engine does not catch.
 
 The places at which the code can stop form a tree; each is run once and kept.
 """
@@ -85,8 +85,12 @@ class Node:
         step = Step(answer, now_ms)
         node = self._children.get(step)
         if node is None:
-            node = self._children[step] = Node(self._replay, (*self._steps, step))
+            node = self._children[step] = self.after_anew(answer, now_ms)
         return node
+
+    def after_anew(self, answer: object, now_ms: int) -> Node:
+        """The same, run once more even if it is known."""
+        return Node(self._replay, (*self._steps, Step(answer, now_ms)))
 
     def _run(self) -> None:
         run = Run(self._replay, self._steps)
@@ -165,7 +169,7 @@ class Run:
         while invocation.next_call() is not None:
             try:
                 response = self._handle(invocation)
-            except HandlerError as fault:
+            except HandlerError as fault:  # noqa: PERF203  as in the bootstrap
                 if not invocation.failed(fault):
                     raise
             else:

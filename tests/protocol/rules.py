@@ -150,9 +150,7 @@ def check_answer(
     return [Breach("I6", f"{seen}, which nobody recorded for its payload")]
 
 
-def _is_recorded(
-    scenario: Scenario, world: World, contender: Contender, response: object
-) -> bool:
+def _is_recorded(scenario: Scenario, world: World, contender: Contender, response: object) -> bool:
     """Whether ``response`` was recorded, by a contender with the same payload if that counts."""
     payloads = {other.name: other.payload for other in scenario.contenders}
     return any(

@@ -41,15 +41,9 @@ SCENARIOS = (
         name="two, waiting, no old item, clocks apart", contenders=APART, returns_old=False
     ),
     WAITING._replace(name="two, waiting, overrunning", managed=True, faults=1, long_faults=2),
-    PLAIN._replace(
-        name="two payloads", contenders=TWO_PAYLOADS, compare_payload=True, faults=3
-    ),
-    WAITING._replace(
-        name="two payloads, waiting", contenders=TWO_PAYLOADS, compare_payload=True
-    ),
-    PLAIN._replace(
-        name="two, lease beyond the deadline", contenders=APART, lease_s=10, faults=3
-    ),
+    PLAIN._replace(name="two payloads", contenders=TWO_PAYLOADS, compare_payload=True, faults=3),
+    WAITING._replace(name="two payloads, waiting", contenders=TWO_PAYLOADS, compare_payload=True),
+    PLAIN._replace(name="two, lease beyond the deadline", contenders=APART, lease_s=10, faults=3),
     PLAIN._replace(name="two, lease below the deadline", contenders=APART, lease_s=1, faults=3),
     BRIEF,
     BRIEF._replace(
