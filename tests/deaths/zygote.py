@@ -9,7 +9,6 @@ has made, as the runtime client does. Nothing is caught that the runtime client 
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import os
@@ -20,6 +19,8 @@ import time
 import traceback
 import uuid
 from typing import Any
+
+from tests.support.aws import boto_client, read_service_models_once
 
 
 class Context:
@@ -60,27 +61,13 @@ def in_child(connection: socket.socket, handler: Any) -> None:
     os._exit(0)
 
 
-def read_service_models_once() -> None:
-    """Most of the time for a client goes into reading these files; let all forks inherit them."""
-    import boto3
-    from botocore.loaders import JSONFileLoader
-
-    load = JSONFileLoader.load_file
-
-    @functools.cache
-    def loaded(path: str) -> Any:
-        return load(JSONFileLoader(), path)
-
-    JSONFileLoader.load_file = lambda _self, path: loaded(path)
-    # Never used: it reads what the clients of the forks will ask for.
-    boto3.client("dynamodb", region_name=os.environ["AWS_REGION"])
-
-
 def main() -> None:
     # Nobody waits for the forked processes.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     handler = importlib.import_module("lambda_once_wrapper.bootstrap").handler
     read_service_models_once()
+    # Never used: it reads what the clients of the forks will ask for.
+    boto_client("http://127.0.0.1:9")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sys.argv[1])
         listening.listen(64)

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from botocore.loaders import JSONFileLoader
 
 from tests.faults import app
 from tests.faults.function import Function, Log, Table
 from tests.support import report
+from tests.support.aws import read_service_models_once
 from tests.support.fault_proxy import FaultProxy
 from tests.support.processes import LocalServer
 from tests.support.stores import aws_environment, new_table
@@ -26,6 +28,14 @@ def tried() -> Iterator[Counter[str]]:
     total = sum(counted.values())
     listed = ", ".join(f"{number} {what}" for what, number in sorted(counted.items()))
     report.write("faults", f"faults: {total} combinations tried ({listed})", **counted)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fast_clients() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", JSONFileLoader.load_file)  # to be put back
+        read_service_models_once()
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -146,9 +146,7 @@ class Scenario(NamedTuple):
     """What is explored: who contends, under which settings, with how many faults.
 
     ``faults`` bounds how many faults and deaths one schedule may have, None does not; deaths at a
-    deadline are not counted. ``long_faults`` is the same for the long exploration, and
-    ``min_states`` is how many different worlds must be seen in the short one at least, so that a
-    harness that explores nothing fails.
+    deadline are not counted. ``long_faults`` is the same for the long exploration.
     ``returns_old`` says whether the store answers a refusal with the item in the way. ``managed``
     says that the platform lets an invocation run past its deadline; else it is killed there.
     ``deletes`` says that the store deletes expired records by itself, at any time after the expiry.
@@ -158,7 +156,6 @@ class Scenario(NamedTuple):
     contenders: tuple[Contender, ...]
     faults: int | None = None
     long_faults: int | None = None
-    min_states: int = 0
     returns_old: bool = True
     managed: bool = False
     wait: bool = False

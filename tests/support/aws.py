@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.loaders import JSONFileLoader
 
 REGION = "eu-west-1"
 
@@ -27,6 +28,21 @@ _session_lock = threading.Lock()
 @cache
 def _session() -> Any:
     return boto3.session.Session()
+
+
+def read_service_models_once() -> None:
+    """Let all sessions of this process share what each would read by itself.
+
+    Most of the time for a client goes into that, and some tests make a client each, in a session
+    of its own as a new execution environment does.
+    """
+    load = JSONFileLoader.load_file
+
+    @cache
+    def loaded(path: str) -> Any:
+        return load(JSONFileLoader(), path)
+
+    JSONFileLoader.load_file = lambda _self, path: loaded(path)
 
 
 def boto_client(endpoint: str, service: str = "dynamodb") -> Any:
