@@ -249,7 +249,7 @@ class Guard:
                 self._accept(claim)
                 return None
             found = self._follow(existing, claim, verdict, wait)
-            if found is not None:
+            if found is not None or self._claim is not None:
                 return found
         raise self._store_error(
             "PutItem",
@@ -303,7 +303,7 @@ class Guard:
     def _follow(
         self, existing: Record, claim: Claim, verdict: Verdict, wait: bool
     ) -> Record | None:
-        """Act on another's record: the completed one, or None to claim again."""
+        """Act on another's record: the completed one, or None to claim again or once it is ours."""
         pause_ms = FIRST_POLL_MS
         while verdict is Verdict.IN_PROGRESS:
             now_ms = self._now_ms()
@@ -318,6 +318,8 @@ class Guard:
             verdict = protocol.judge_claim(existing, claim, self._now_ms())
         if verdict is Verdict.MISMATCH:
             raise IdempotencyPayloadMismatchError(existing.id)
+        if verdict is Verdict.MINE:
+            self._accept(claim)  # a first copy of our request came in after the other's release
         return existing if verdict is Verdict.REPLAY else None
 
     def _poll(self, existing: Record) -> Record | None:

@@ -21,8 +21,8 @@ Transitions; nothing else ever changes a record:
 
 A token belongs to one claim and is never used again. So a write that is repeated because its
 reply was lost meets its own token, and the item in the way tells what happened (``judge_claim``,
-``judge_settle``). A write that arrives late, after its claim has ended and another began, meets
-another token and changes nothing.
+``judge_completion``, ``judge_release``). A write that arrives late, after its claim has ended and
+another began, meets another token and changes nothing.
 
 The lease ends one margin after the moment at which the platform ends the owner's invocation, so
 while an owner can run, its claim stands even for a contender whose clock is ahead by the margin.

@@ -4,7 +4,8 @@ I1  is checked when a handler starts, that is when ``next_call`` hands out the e
     started before may still be protected. Protection lasts until the owner's own completion or
     release was applied, its lease less the margin has ended in true time, or its invocation's
     deadline has passed, and it lasts for a dead owner too. That is more than I1 asks for, and is
-    what makes ``IDEMPOTENCY_LEASE`` at-most-once.
+    what makes ``IDEMPOTENCY_LEASE`` at-most-once. A handler that is run without protection, as
+    ``IDEMPOTENCY_STORE_FAILURE=run`` asks for, neither counts as a start nor is protected.
 I2  is checked at each change of the record.
 I3  is checked at each change, and at each outcome that is reported after a settling request.
 I4  is checked at each completion that is applied.

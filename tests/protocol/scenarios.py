@@ -72,7 +72,7 @@ SCENARIOS = (
 
 # How many worlds must be seen at least, so that a harness that explores nothing fails: what was
 # seen in the short exploration, less a tenth. The bounds in the table are chosen for the time this
-# takes, 40 s altogether on a slow core; the long exploration takes some six minutes and 1 GB.
+# takes, 40 s altogether on a slow core; the long exploration takes five minutes and 700 MB.
 MIN_STATES = {
     "two": 22_000,
     "two, clocks apart": 29_000,

@@ -230,6 +230,16 @@ def test_waiting_claims_what_its_owner_released() -> None:
     assert stored(bench).owner != "token-1"
 
 
+def test_waiting_accepts_its_own_first_request_that_came_in_late() -> None:
+    bench = Bench()
+    opened(bench)
+    late = another_owner()._replace(owner="token-2")
+    bench.clock.on_sleep = lambda: put(bench, late)
+    assert guard_on(bench).open(wait=True) is None
+    assert stored(bench).owner == "token-2"
+    assert bench.store.calls == ["claim", "claim", "read"]
+
+
 def test_waiting_claims_what_its_owner_left_behind() -> None:
     bench = Bench()
     put(bench, another_owner(until_ms=START_MS + 1_000))
