@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import tracemalloc
 import uuid
 from pathlib import Path
 from typing import Any
@@ -58,22 +59,31 @@ def forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
+def memory_of(text: str) -> float:
+    """What the parsed event takes, in bytes."""
+    tracemalloc.start()
+    parsed = json.loads(text)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return size if parsed else 0
+
+
 def measure(subject: str, table: str, count: int) -> dict[str, float]:
+    """``peak_mb`` is what the process needed most beyond what it had with the parsed event."""
     call = quietly(SUBJECTS[subject](table))
     call(json.loads(event(WARM_UP)))
     text = event(count)
-    before_kb = memory_kb("VmRSS")
+    event_bytes = memory_of(text)
     batch = json.loads(text)
-    event_kb = memory_kb("VmRSS") - before_kb
+    before_kb = memory_kb("VmRSS")
     forget_peak()
     wall, cpu = time.perf_counter(), time.process_time()
     call(batch)
     return {
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,
-        "event_kb": event_kb,
-        "peak_kb": memory_kb("VmHWM") - before_kb,
-        "json_kb": len(text) / 1024,
+        "event_mb": event_bytes / 2**20,
+        "peak_mb": (memory_kb("VmHWM") - before_kb) / 1024,
     }
 
 

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 from tests.deaths.environments import Delivery, Ending, Environment
 
 OPEN_ORDERS = 12
+# An order that is never done would be delivered for ever.
+PATIENCE_S = 120
+PATIENCE_PER_DEATH_S = 2
 SELF_MADE = ("sys.exit", "os._exit", "BaseException", "hang")
 
 
@@ -41,6 +44,7 @@ class Board:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._give_up_s = time.monotonic() + PATIENCE_S + PATIENCE_PER_DEATH_S * plan.deaths
         self._lock = threading.Lock()
         self._open: list[str] = []
         self._done: list[str] = []
@@ -55,6 +59,8 @@ class Board:
                     self._open.append(f"order-{uuid.uuid4().hex}")
             if not self._open:
                 return None
+            if time.monotonic() > self._give_up_s:
+                raise TimeoutError(f"never done: {self._open}")
             # One in eight is a repetition of one that is done.
             repeated = self._done and chance.random() < 1 / 8
             return chance.choice(self._done if repeated else self._open)

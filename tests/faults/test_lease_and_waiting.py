@@ -12,6 +12,7 @@ from lambda_once.errors import IdempotencyInProgressError, IdempotencyStoreError
 from tests.faults import app
 from tests.faults.conftest import NewFunction
 from tests.faults.function import Answer, Context, Function, Table, in_time, new_order, now_ms
+from tests.support.bench import Bench, Step, store_error
 from tests.support.fault_proxy import FaultProxy, status
 from tests.support.processes import wait_until
 
@@ -262,3 +263,11 @@ def test_without_waiting_the_error_comes_with_the_first_request(
     assert proxy.counts() == {"PutItem": 1}
     app.GATES[order].set()
     calls.join()
+
+
+def test_when_the_last_look_takes_all_the_time_left_it_is_still_known_to_be_in_progress() -> None:
+    bench = Bench({**WAIT, "IDEMPOTENCY_STORE_FAILURE": "run"})
+    bench.engine.open({"orderId": 1}, bench.context(60_000))
+    bench.store.plan("read", Step(takes_ms=2_800, error=store_error("GetItem")))
+    with pytest.raises(IdempotencyInProgressError):
+        bench.engine.open({"orderId": 1}, bench.context(3_000))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tests.queues import ledger
 from tests.queues.ledger import Effect, Verdict
-from tests.queues.poller import Delivery, Luck, Poller
+from tests.queues.poller import NO_MISHAPS, Delivery, Luck, Poller
 from tests.queues.sqs import Message, Order, Queue
 from tests.support.aws import items
 from tests.support.emulator import Emulator
@@ -31,7 +31,8 @@ PATIENCE_S = 300 * TIMES
 TIMEOUT_S = 5
 # Longer than a claim of an environment that died lasts: the timeout and the margin.
 VISIBILITY_S = 7
-RECEIVES = 10
+# Enough for all that goes wrong; and few, where a message is to be given up.
+RECEIVES, FEW_RECEIVES = 10, 3
 ENVIRONMENTS = 2
 # Numbers without a common divisor, so that each mishap meets each other.
 LUCK = Luck(copied_at_once=9, copied_late=8, killed=17)
@@ -41,7 +42,8 @@ class Setting(NamedTuple):
     """A function, the layer's variables, and how its event source mapping is set.
 
     ``groups`` is the number of message groups of a FIFO queue, 0 for a standard queue. ``guarded``
-    is False for the comparison without the layer.
+    is False for the comparison without the layer. ``poison`` is how many messages always fail; then
+    nothing else goes wrong.
     """
 
     handler: str
@@ -51,6 +53,7 @@ class Setting(NamedTuple):
     batch: int = 10
     groups: int = 0
     guarded: bool = True
+    poison: int = 0
 
     @property
     def title(self) -> str:
@@ -59,6 +62,7 @@ class Setting(NamedTuple):
         queue = "FIFO" if self.groups else "standard"
         mapping = "reports" if self.reports else "does not report"
         layer = "" if self.guarded else ", without the layer"
+        layer += f", {self.poison} always fail" if self.poison else ""
         return f"{queue}, {mode}, mapping {mapping}, {self.handler}, batches of {self.batch}{layer}"
 
 
@@ -117,7 +121,8 @@ def run(setting: Setting, endpoint: str, layer: Path, ledger_file: Path) -> Run:
     queue = Queue(endpoint, visibility_s=VISIBILITY_S, receives=RECEIVES, fifo=bool(setting.groups))
     table = new_table(endpoint)
     sent = queue.send(orders(setting))
-    poller = Poller(queue, batch=setting.batch, reports=setting.reports, luck=LUCK)
+    luck = NO_MISHAPS if setting.poison else LUCK
+    poller = Poller(queue, batch=setting.batch, reports=setting.reports, luck=luck)
     with ExitStack() as stack:
         environments = [
             stack.enter_context(_environment(setting, endpoint, layer, table, ledger_file))
@@ -144,9 +149,21 @@ def run(setting: Setting, endpoint: str, layer: Path, ledger_file: Path) -> Run:
 
 def orders(setting: Setting) -> list[Order]:
     """The messages, with what is to go wrong with them; two of a FIFO queue's group in a row."""
-    chance = random.Random(setting.title)
-    count = setting.messages * TIMES
-    plans: list[dict[str, object]] = [{} for _ in range(count)]
+    plans: list[dict[str, object]] = [{} for _ in range(setting.messages * TIMES)]
+    if setting.poison:
+        for plan in plans[:: len(plans) // setting.poison]:
+            plan["fails"] = 1_000
+    else:
+        _spoil(plans, random.Random(setting.title))
+    groups = setting.groups
+    return [
+        Order(number, f"group-{number // 2 % groups}" if groups else None, plan)
+        for number, plan in enumerate(plans, 1)
+    ]
+
+
+def _spoil(plans: Sequence[dict[str, object]], chance: random.Random) -> None:
+    count = len(plans)
     for plan in chance.sample(plans, count // 30):
         plan["fails"] = chance.choice((1, 1, 2))
     for plan in chance.sample(plans, count // 50):
@@ -154,11 +171,6 @@ def orders(setting: Setting) -> list[Order]:
     for moment in ("before", "after", "late"):
         for plan in chance.sample(plans, TIMES):
             plan["dies"] = moment
-    groups = setting.groups
-    return [
-        Order(number, f"group-{number // 2 % groups}" if groups else None, plan)
-        for number, plan in enumerate(plans, 1)
-    ]
 
 
 def _environment(

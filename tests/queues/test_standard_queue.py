@@ -19,6 +19,8 @@ SETTINGS = (
     Setting("raising", EACH_REPORTING, reports=True, messages=500, batch=50),
     Setting("raising", EACH, reports=False, messages=300),
 )
+UNGUARDED = Setting("reporting", {}, reports=True, messages=200, guarded=False)
+POISONED = Setting("reporting", {}, reports=True, messages=40, poison=4)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +30,9 @@ def runs(
     reported: list[Run],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Run]:
-    found = run_all(SETTINGS, aws.endpoint, layer_dir, tmp_path_factory.mktemp("ledgers"))
-    reported += found
+    every = (*SETTINGS, UNGUARDED, POISONED)
+    found = run_all(every, aws.endpoint, layer_dir, tmp_path_factory.mktemp("ledgers"))
+    reported += found[: len(SETTINGS)]
     return {run.setting.title: run for run in found}
 
 
@@ -66,4 +69,18 @@ def test_the_run_had_duplicates_failures_deaths_and_replays(one: Run) -> None:
 
 
 def test_there_are_at_least_2000_messages_in_all(runs: dict[str, Run]) -> None:
-    assert sum(run.sent for run in runs.values()) >= 2_000
+    assert sum(runs[setting.title].sent for setting in SETTINGS) >= 2_000
+
+
+def test_without_the_layer_the_same_bad_luck_repeats_side_effects(runs: dict[str, Run]) -> None:
+    assert runs[UNGUARDED.title].verdict.unexplained
+
+
+def test_only_a_message_that_always_fails_goes_to_the_dead_letter_queue(
+    runs: dict[str, Run],
+) -> None:
+    run = runs[POISONED.title]
+    dead = {each["MessageId"] for each in run.dead_letters}
+    assert len(dead) == POISONED.poison
+    assert dead == set(run.verdict.lost)
+    assert run.verdict.once == run.sent - POISONED.poison
