@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -218,7 +220,7 @@ def _runs_of(runs: int, size: int) -> int:
 def _figures(size: int, found: Sequence[Mapping[str, float]]) -> list[str]:
     cpu_ms = median(each["cpu_seconds"] for each in found) / size * 1000
     event_mb = median(each["event_mb"] for each in found)
-    peak_mb = median(each["peak_mb"] for each in found)
+    peak_mb = max(0.0, median(each["peak_mb"] for each in found))
     return [
         f"{size:,}",
         str(len(found)),
@@ -269,6 +271,8 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=5, help="of each measurement (default 5)")
     options.add_argument("--only", choices=("start", "cpu", "batches"), help="one part alone")
     chosen = options.parse_args()
+    # Being ended must end the servers too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if chosen.only in (None, "start"):
         cold_start(chosen.runs)
     if chosen.only in (None, "cpu"):

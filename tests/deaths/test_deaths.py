@@ -45,11 +45,12 @@ class Tally:
 def tally() -> Iterator[Tally]:
     total = Tally()
     yield total
+    unrecorded = sum(double.why == "unrecorded" for double in total.doubles)
     report.write(
         "deaths",
         f"deaths: {total.deaths.total()} in {total.deliveries} deliveries of {total.orders} orders,"
-        f" seed {SEED}; side effects once, but for {len(total.doubles)} that were followed by a"
-        " death before the completing write",
+        f" seed {SEED}; side effects once, but for {len(total.doubles) - unrecorded} that a death"
+        f" and {unrecorded} that the deadline parted from the completing write",
         seed=SEED,
         deaths=dict(sorted(total.deaths.items())),
         explained=[double._asdict() for double in total.doubles],
