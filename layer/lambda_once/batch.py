@@ -141,19 +141,19 @@ class Batch:
 
     def succeeded(self, response: object) -> None:
         """See engine.Invocation."""
-        self._note_duration()
         self._responses.append(response)
         handed, self._handed = self._handed, []
         failed, why = self._failed_in(response, handed)
         self._release(failed, str(why), why)
         self._share_out(response, handed)
         self._side_by_side(self._complete, [unit for unit in handed if unit.state is READY])
+        self._note_duration()
 
     def failed(self, fault: BaseException) -> bool:
         """See engine.Invocation. In mode ``each`` a failure costs its own record alone."""
-        self._note_duration()
         handed, self._handed = self._handed, []
         self._release(handed, f"the handler raised {type(fault).__name__}", fault)
+        self._note_duration()
         if self._each and isinstance(fault, Exception):
             self._user_fault = self._user_fault or fault
             return True
