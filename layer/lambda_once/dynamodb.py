@@ -1,7 +1,7 @@
 """The store in a DynamoDB table. The only module that speaks DynamoDB.
 
-boto3 comes from the runtime or the user and is imported at the first request: it takes several
-times longer to import than all the rest, and a snapshot must hold no client or credential.
+boto3 comes from the runtime or the user. It takes several times longer to import than all the rest,
+so it is loaded at init, where Lambda gives a function a full core, and not at the first request.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .blame import blame
@@ -115,6 +116,20 @@ class DynamoDBStore:
         self._session: Any = None
         self._clients: dict[Timeouts, Any] = {}
         self._lock = threading.Lock()
+
+    def load_modules(self) -> None:
+        """Import boto3. A snapshot may be taken after this: no client or socket is made.
+
+        A fault is left to the first request, which meets it again and tells it.
+        """
+        with suppress(Exception):
+            _load()
+
+    def prepare(self) -> None:
+        """Make the clients that requests will need; faults as in ``load_modules``."""
+        with suppress(Exception), self._lock:
+            for timeouts in _TIERS:
+                self._client_for(timeouts)
 
     def claim(self, claim: Claim, now_ms: int, by_ms: int) -> Refusal | None:
         """See the port. The condition is the one of ``protocol.has_ended``."""
@@ -332,18 +347,23 @@ class DynamoDBStore:
     def _client(self, operation: str, by_ms: int) -> Any | None:
         """A client that comes back by ``by_ms``; None if there is no time left.
 
-        Making one takes long, above all the first, so the time is looked at again after it.
+        Making one can take long where init could not, so the time is looked at again after it.
         """
         with self._lock:
             while (timeouts := self._timeouts(by_ms)) is not None:
                 if timeouts in self._clients:
                     return self._clients[timeouts]
                 try:
-                    self._session = self._session or _new_session(self._region)
-                    self._clients[timeouts] = _new_client(self._session, timeouts)
+                    self._client_for(timeouts)
                 except Exception as fault:
                     raise self._no_client(operation, fault) from fault
         return None
+
+    def _client_for(self, timeouts: Timeouts) -> None:
+        """Make the client with these timeouts, if there is none yet. Holding the lock."""
+        if timeouts not in self._clients:
+            self._session = self._session or _new_session(self._region)
+            self._clients[timeouts] = _new_client(self._session, timeouts)
 
     def _forget_clients(self) -> None:
         """A client keeps the credentials that it found, or did not find: begin anew."""
@@ -417,6 +437,13 @@ _METHODS = {
 }
 
 _ENCODINGS = frozenset({"text", "bytes", "text+zlib", "bytes+zlib", "omitted"})
+
+
+def _load() -> None:
+    with quiet():
+        import boto3.session  # noqa: F401  loaded for later
+        import botocore.config
+        import botocore.exceptions  # noqa: F401  loaded for later
 
 
 def _new_session(region: str | None) -> Any:

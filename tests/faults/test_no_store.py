@@ -149,9 +149,9 @@ def test_a_table_with_another_key(
 def test_credentials_that_come_later_are_found(
     new_function: NewFunction, monkeypatch: pytest.MonkeyPatch, runs: Counter[str]
 ) -> None:
-    function = new_function()
     with pytest.MonkeyPatch.context() as patch:
         no_credentials(patch)
+        function = new_function()
         assert function.invoke(new_order()).error is not None
     order = new_order()
     assert function.invoke(order).result == {"paid": order, "run": 1}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lambda_once.config import Config
+    from lambda_once.dynamodb import DynamoDBStore
     from lambda_once.engine import Engine
 
     Handler = Callable[[Any, Any], Any]
@@ -208,7 +209,7 @@ def _guarded(user_handler: Handler, engine: Engine) -> Handler:
 
 
 def _engine(config: Config, log: Any) -> Engine:
-    """No client, socket, credential or random number here: a snapshot may be taken after this."""
+    """The engine, with its store ready for the first request."""
     import time
 
     from awslambdaric.lambda_runtime_client import LambdaRuntimeClient
@@ -228,10 +229,12 @@ def _engine(config: Config, log: Any) -> Engine:
         )
         return marshalled
 
+    store = DynamoDBStore(config.table, config.table_region, now_ms, time.sleep)
+    _prepare(store)
     return Engine(
         Services(
             config=config,
-            store=DynamoDBStore(config.table, config.table_region, now_ms, time.sleep),
+            store=store,
             now_ms=now_ms,
             sleep=time.sleep,
             token=lambda: os.urandom(16).hex(),
@@ -239,6 +242,23 @@ def _engine(config: Config, log: Any) -> Engine:
             marshal=marshal,
         )
     )
+
+
+def _prepare(store: DynamoDBStore) -> None:
+    """Do at init what is heavy: afterwards a small function has a fourteenth of a core.
+
+    No client, credential or socket may be in a snapshot, so under SnapStart they come after the
+    restore. A runtime without hooks makes them at the first request.
+    """
+    store.load_modules()
+    if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "snap-start":
+        store.prepare()
+        return
+    try:
+        from snapshot_restore_py import register_after_restore
+    except ImportError:
+        return
+    register_after_restore(store.prepare)
 
 
 def _announce(config: Config, name: str, log: Any) -> None:
