@@ -33,7 +33,7 @@ BUNDLED_SUFFIXES = {".py", ".json"}
 LICENSE_NAMES = {"LICENSE", "NOTICE"}
 
 # Promised in the README; a build that breaks them must not pass unseen.
-OUR_LIMIT_BYTES = 60 * 1024
+OUR_LIMIT_BYTES = 100 * 1024
 ZIP_LIMIT_BYTES = 400 * 1024
 
 # The earliest time a zip can hold. The real times would make every build differ.

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from .errors import IdempotencyConfigError
-from .keys import Expression, compile_expression
+from .events.expressions import compile_expression
+from .keys.expressions import Expression
 
 PREFIX = "IDEMPOTENCY_"
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from lambda_once import record
-from lambda_once.batch import WIDTH
 from lambda_once.errors import IdempotencyBatchError
-from lambda_once.keys import compile_expression
+from lambda_once.events.expressions import compile_expression
+from lambda_once.invocations.side_by_side import WIDTH
 from lambda_once.record import Claim
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 from tests.batches.world import START_MS, TIMEOUT_MS, World, event_of, letters_in, world
 
 

@@ -8,13 +8,15 @@ from typing import Any
 
 from awslambdaric.lambda_runtime_client import LambdaRuntimeClient
 
-from lambda_once import keys, sources
+from lambda_once.claims.services import Services
 from lambda_once.config import Config
 from lambda_once.engine import Engine
 from lambda_once.errors import IdempotencyStoreError
-from lambda_once.guard import Services
+from lambda_once.events.base import BatchSource
+from lambda_once.events.registry import recognise
+from lambda_once.keys.canonical import record_id
 from lambda_once.record import COMPLETED, IN_PROGRESS, Claim, Outcome, Record, StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 from tests.support.memory_store import MemoryStore
 
 START_MS = 1_800_000_000_000
@@ -106,8 +108,8 @@ def event_of(kind: str, batch: str) -> Any:
 
 def letters_in(event: Any) -> str:
     """The letters of the records of an event."""
-    source = sources.recognise(event)
-    assert isinstance(source, sources.BatchSource)
+    source = recognise(event)
+    assert isinstance(source, BatchSource)
     return "".join(letter_of(each) for each in source.records(event))
 
 
@@ -197,11 +199,11 @@ class World:
 
     def record_id(self, event: Any, letter: str) -> str:
         """The id under which the record with this letter is stored."""
-        source = sources.recognise(event)
-        assert isinstance(source, sources.BatchSource)
+        source = recognise(event)
+        assert isinstance(source, BatchSource)
         each = next(r for r in source.records(event) if letter_of(r) == letter)
         identity = source.record_identity(event, each)
-        return keys.record_id(self.config.scope, source.name, None, identity)
+        return record_id(self.config.scope, source.name, None, identity)
 
     def put(self, event: Any, letter: str, state: str) -> None:
         """Bring a record into a state: done, running (elsewhere) or throttled; or leave it new."""

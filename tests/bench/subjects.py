@@ -46,7 +46,7 @@ def _to_nobody(line: str) -> None:
 def layer(table: str, variables: Mapping[str, str] | None = None) -> Call:
     """As the bootstrap makes it, with the same parts."""
     from lambda_once.config import Config
-    from lambda_once.telemetry import Log
+    from lambda_once.telemetry.log import Log
     from lambda_once_wrapper import bootstrap
 
     environ = {"IDEMPOTENCY_TABLE": table, "AWS_LAMBDA_FUNCTION_NAME": "orders"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lambda_once.dynamodb import DynamoDBStore
 from lambda_once.errors import IdempotencyStoreError
 from lambda_once.record import Claim, StoredResult
+from lambda_once.store.dynamodb import DynamoDBStore
 from tests.support.aws import boto_client, items
 from tests.support.processes import LocalServer
 from tests.support.stores import aws_environment, deadline_ms, dynamodb_store

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lambda_once import protocol
-from lambda_once.protocol import Verdict
+from lambda_once.claims import protocol
+from lambda_once.claims.protocol import Verdict
 from lambda_once.record import Claim, StoredResult
-from lambda_once.store import Store
+from lambda_once.store.port import Store
 from tests.support.processes import LocalServer
 from tests.support.stores import aws_environment, deadline_ms, dynamodb_store, new_table
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from lambda_once import protocol
-from lambda_once.protocol import Verdict
+from lambda_once.claims import protocol
+from lambda_once.claims.protocol import Verdict
 from lambda_once.record import COMPLETED, IN_PROGRESS, Claim, Record, StoredResult
-from lambda_once.store import Refusal, Store
+from lambda_once.store.port import Refusal, Store
 from tests.support.memory_store import MemoryStore
 from tests.support.stores import aws_environment, deadline_ms, dynamodb_store, new_table
 

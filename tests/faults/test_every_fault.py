@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from lambda_once import dynamodb, guard
+from lambda_once.claims import waiting as polling
 from lambda_once.errors import IdempotencyInProgressError, IdempotencyStoreError
+from lambda_once.store import dynamodb
 from tests.faults import app
 from tests.faults.conftest import NewFunction
 from tests.faults.function import Answer, Function, Log, Table, in_time, new_order, now_ms
@@ -42,7 +43,7 @@ SILENT_REFUSAL = status(400, "ConditionalCheckFailedException", "The conditional
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """How long the pauses between attempts are does not matter for what comes of them."""
     monkeypatch.setattr(dynamodb, "FIRST_PAUSE_MS", 4)
-    monkeypatch.setattr(guard, "FIRST_POLL_MS", 10)
+    monkeypatch.setattr(polling, "FIRST_POLL_MS", 10)
 
 
 class Subject:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lambda_once import results
 from lambda_once.errors import IdempotencyStoreError
 from lambda_once.record import StoredResult
+from lambda_once.results import stored as results
 from tests.faults.conftest import NewFunction
 from tests.faults.function import Function, Table, new_order
 from tests.support.fault_proxy import FaultProxy, status

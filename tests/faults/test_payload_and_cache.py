@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lambda_once.claims.cache import MAX_CACHED_BYTES, ResultCache
 from lambda_once.errors import IdempotencyPayloadMismatchError
-from lambda_once.guard import MAX_CACHED_BYTES, ResultCache
 from lambda_once.record import COMPLETED, Record, StoredResult
 from tests.faults import app
 from tests.faults.conftest import NewFunction

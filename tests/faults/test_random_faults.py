@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from lambda_once import dynamodb
+from lambda_once.store import dynamodb
 from tests.faults.conftest import NewFunction
 from tests.faults.function import Answer, Context, Function, Log, new_order
 from tests.faults.table import TRIALS

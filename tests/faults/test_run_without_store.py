@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 
-from lambda_once import dynamodb, guard
+from lambda_once.claims import claiming
 from lambda_once.errors import IdempotencyInProgressError, IdempotencyStoreError
+from lambda_once.store import dynamodb
 from tests.faults import app
 from tests.faults.conftest import NewFunction
 from tests.faults.function import Answer, Table, in_time, new_order
@@ -102,7 +103,7 @@ def test_repeating_a_claim_leaves_half_of_the_time_to_the_handler(
 ) -> None:
     monkeypatch.setattr(dynamodb, "ATTEMPTS", 1_000)
     monkeypatch.setattr(dynamodb, "LONGEST_PAUSE_MS", 50)
-    monkeypatch.setattr(guard, "GIVE_BACK_BUDGET_MS", 0)
+    monkeypatch.setattr(claiming, "GIVE_BACK_BUDGET_MS", 0)
     function = new_function()
     function.invoke(new_order())
     proxy.inject("PutItem", unavailable(), times=1_000)

@@ -6,11 +6,14 @@ from collections import Counter
 
 import pytest
 
-from lambda_once import dynamodb, guard, record
+from lambda_once import record
+from lambda_once.claims import settling, times
+from lambda_once.claims.claimer import Claimer
+from lambda_once.claims.services import Target
 from lambda_once.errors import IdempotencyStoreError
-from lambda_once.guard import Guard, Target
 from lambda_once.record import StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store import dynamodb
+from lambda_once.store.port import Refusal
 from tests.faults import app
 from tests.faults.conftest import NewFunction
 from tests.faults.function import Log, Table, new_order, now_ms
@@ -68,7 +71,7 @@ def test_the_caller_is_not_kept_to_its_deadline_by_a_completion_that_fails(
     runs: Counter[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(guard, "COMPLETION_BUDGET_MS", 500)
+    monkeypatch.setattr(settling, "COMPLETION_BUDGET_MS", 500)
     proxy.inject("UpdateItem", throttled(), times=10_000)
     answer = new_function().invoke(new_order(), remaining_ms=600_000)
     assert answer.result is not None
@@ -93,10 +96,10 @@ def test_a_release_that_fails_hides_nothing(
     assert stored.status(record_id(proxy)) == "INPROGRESS"
 
 
-def opened(bench: Bench, *, remaining_ms: int = 3_000) -> Guard:
+def opened(bench: Bench, *, remaining_ms: int = 3_000) -> Claimer:
     deadline_ms = bench.clock.ms + remaining_ms
     target = Target("orders#1", None, 3_600, "event", "request-1", deadline_ms)
-    unit = Guard(bench.services, target)
+    unit = Claimer(bench.services, target)
     assert unit.open(wait=False) is None
     bench.store.by_ms.clear()
     return unit
@@ -107,7 +110,7 @@ def test_with_little_time_left_a_result_is_still_recorded_and_the_answer_still_i
     unit = opened(bench)
     bench.clock.ms = unit.target.deadline_ms - 130
     unit.complete(RESULT)
-    assert bench.store.by_ms == [unit.target.deadline_ms - guard.SETTLE_RESERVE_MS]
+    assert bench.store.by_ms == [unit.target.deadline_ms - times.SETTLE_RESERVE_MS]
     assert bench.kinds() == [record.EXECUTED]
 
 
@@ -116,7 +119,7 @@ def test_where_the_platform_does_not_end_it_at_the_deadline_a_late_result_is_rec
     unit = opened(bench)
     bench.clock.ms = unit.target.deadline_ms + 500
     unit.complete(RESULT)
-    assert bench.store.by_ms == [bench.clock.ms + guard.COMPLETION_BUDGET_MS]
+    assert bench.store.by_ms == [bench.clock.ms + times.COMPLETION_BUDGET_MS]
     assert bench.kinds() == [record.EXECUTED]
 
 

@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from lambda_once.protocol import CLOCK_MARGIN_MS
+from lambda_once.claims.protocol import CLOCK_MARGIN_MS
 from lambda_once.record import COMPLETED, IN_PROGRESS, Claim, Record, StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 
 if TYPE_CHECKING:
     from tests.protocol.replay import Node

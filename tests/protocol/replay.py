@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 from typing import NamedTuple, NoReturn, cast
 
+from lambda_once.claims.services import Services
 from lambda_once.config import Config
-from lambda_once.engine import Engine, Guarded, Invocation
+from lambda_once.engine import Engine
 from lambda_once.errors import IdempotencyStoreError
-from lambda_once.guard import Services
-from lambda_once.keys import Expression
+from lambda_once.invocations.single import Guarded, Invocation
+from lambda_once.keys.expressions import Expression
 from lambda_once.record import Claim, Outcome, Record, StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 from tests.protocol.model import (
     CLAIM,
     COMPLETE,

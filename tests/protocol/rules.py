@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from lambda_once import record as kinds
 from lambda_once.record import COMPLETED, IN_PROGRESS, Record
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 from tests.protocol.model import (
     COMPLETE,
     RELEASE,

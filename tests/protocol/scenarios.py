@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lambda_once.protocol import CLOCK_MARGIN_MS
+from lambda_once.claims.protocol import CLOCK_MARGIN_MS
 from tests.protocol.model import Contender, Scenario
 
 # Clocks may be apart by the margin. Only the difference between two contenders matters, and who is

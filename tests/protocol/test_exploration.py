@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lambda_once import protocol
+from lambda_once.claims import protocol
 from tests.protocol.explorer import Explorer, Totals
 from tests.protocol.model import Scenario
 from tests.protocol.replay import Node

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lambda_once import protocol, record
-from lambda_once.guard import Guard
-from lambda_once.protocol import CLOCK_MARGIN_MS, Settlement, Verdict
+from lambda_once.claims import protocol
+from lambda_once.claims.claiming import Claiming
+from lambda_once.claims.protocol import CLOCK_MARGIN_MS, Settlement, Verdict
+from lambda_once.claims.settling import Settling
+from lambda_once.claims.times import RESERVE_MS
 from lambda_once.record import COMPLETED, IN_PROGRESS, Claim, Record, StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 from tests.protocol import model, replay
 from tests.protocol.model import Request
 
@@ -22,8 +24,7 @@ from tests.protocol.model import Request
 _judge_claim = protocol.judge_claim
 _may_claim = model.may_claim
 _may_complete = model.may_complete
-_settlement = Guard._settlement
-_report = Guard._report
+_settlement = Settling._settlement
 
 # What the variant that overwrites writes, so that the store's broken condition lets it pass.
 FORCED = StoredResult("forced", b"null")
@@ -48,8 +49,8 @@ def _in_store(name: str, broken: Callable[..., Any]) -> Callable[[pytest.MonkeyP
     return lambda patch: patch.setattr(model, name, broken)
 
 
-def _in_guard(name: str, broken: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda patch: patch.setattr(Guard, name, broken)
+def _in_claiming(name: str, broken: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
+    return lambda patch: patch.setattr(Claiming, name, broken)
 
 
 def _any_claim(record: Record | None, request: Request) -> bool:
@@ -123,44 +124,46 @@ def _always_lost(existing: Record | None, claim: Claim) -> Settlement:
     return Settlement.LOST
 
 
-def _refusal_not_looked_at(self: Guard, claim: Claim, now_ms: int) -> None:
+def _refusal_not_looked_at(self: Claiming, claim: Claim, now_ms: int) -> None:
     """Whatever the store says, the claim counts as made."""
-    self._store.claim(claim, now_ms, self._by_ms)
+    self._store.claim(claim, now_ms, self.by_ms)
 
 
-def _used_however_late(self: Guard, claim: Claim) -> None:
+def _used_however_late(self: Claiming, claim: Claim) -> Claim:
     """Neither ``is_usable`` nor the deadline is looked at."""
-    self._claim = claim
+    return claim
 
 
 def _lost_overwrites(patch: pytest.MonkeyPatch) -> None:
     """A completion that is refused is written again without a condition."""
 
-    def settlement(self: Guard, refusal: Refusal | None, judge: Any, by_ms: int) -> Settlement:
+    def settlement(self: Settling, refusal: Refusal | None, judge: Any, by_ms: int) -> Settlement:
         settled = _settlement(self, refusal, judge, by_ms)
         if settled is Settlement.LOST and judge is protocol.judge_completion:
-            self._store.complete(self._owned(), FORCED, by_ms // 1000, by_ms)
+            self._store.complete(self._claim, FORCED, by_ms // 1000, by_ms)
         return settled
 
     def may_complete(record: Record | None, request: Request) -> bool:
         return request.result == FORCED or _may_complete(record, request)
 
-    patch.setattr(Guard, "_settlement", settlement)
+    patch.setattr(Settling, "_settlement", settlement)
     patch.setattr(model, "may_complete", may_complete)
 
 
 def _unrecorded_is_given_back(patch: pytest.MonkeyPatch) -> None:
     """A completion without an answer is undone, by a release that does not look at the status."""
+    complete = Settling.complete
 
-    def report(self: Guard, kind: str, fault: Exception | None = None, detail: str = "") -> None:
-        if kind == record.UNRECORDED:
-            self._store.release(self._owned(), self._by_ms)
-        _report(self, kind, fault, detail)
+    def completed(self: Settling, result: StoredResult, unjudged: str = "") -> Record | None:
+        found = complete(self, result, unjudged)
+        if found is None:
+            self._store.release(self._claim, self._target.deadline_ms - RESERVE_MS)
+        return found
 
     def may_release(record: Record | None, request: Request) -> bool:
         return record is not None and record.owner == request.claim.owner
 
-    patch.setattr(Guard, "_report", report)
+    patch.setattr(Settling, "complete", completed)
     patch.setattr(model, "may_release", may_release)
 
 
@@ -212,10 +215,10 @@ VARIANTS = {
         _in_protocol("judge_release", _always_done), "two, overrunning", "I3"
     ),
     "refused claim is not looked at": Variant(
-        _in_guard("_try_claim", _refusal_not_looked_at), "two", "I1 I6"
+        _in_claiming("_try_claim", _refusal_not_looked_at), "two", "I1 I6"
     ),
     "late claim is used": Variant(
-        _in_guard("_accept", _used_however_late), "two, overrunning", "I1"
+        _in_claiming("_accepted", _used_however_late), "two, overrunning", "I1"
     ),
     "lost completion overwrites": Variant(_lost_overwrites, "two, overrunning", "I2 I3 I4 I6"),
     "unrecorded completion is given back": Variant(_unrecorded_is_given_back, "two", "I2 I4 I6"),

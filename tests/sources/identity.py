@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lambda_once.keys import canonical
-from lambda_once.sources import recognise
+from lambda_once.events.registry import recognise
+from lambda_once.keys.canonical import canonical
 from tests.sources.events import changed, leaves
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from lambda_once.sources import SOURCES, Pipes, Source
+from lambda_once.events.base import Source
+from lambda_once.events.pipes import Pipes
+from lambda_once.events.registry import all_sources
 from tests.support.paths import REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -38,10 +40,10 @@ def _rank(source: Source) -> int:
 def rendered() -> str:
     """One line for each title; sources that share one, as HTTP's and the pipes', are alike."""
     alike: dict[str, Source] = {}
-    for source in sorted(SOURCES, key=_rank):
+    for source in sorted(all_sources(), key=_rank):
         alike.setdefault(source.title, source)
     # What matches everything stands last of those that guard.
-    last = alike.pop(SOURCES[-1].title)
+    last = alike.pop(all_sources()[-1].title)
     guarding = [source for source in alike.values() if not _rank(source)]
     others = [source for source in alike.values() if _rank(source)]
     return "\n".join((*HEAD, *map(_line, (*guarding, last, *others))))

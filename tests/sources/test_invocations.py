@@ -9,7 +9,8 @@ import pytest
 
 from lambda_once import record
 from lambda_once.errors import IdempotencyKeyMissingError
-from lambda_once.telemetry import Log, Reporter
+from lambda_once.telemetry.log import Log
+from lambda_once.telemetry.reporter import Reporter
 from tests.sources import events
 from tests.sources.events import SHAPES, request
 from tests.support.bench import Bench, Step, store_error

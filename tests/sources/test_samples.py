@@ -370,7 +370,7 @@ def test_log_events_are_recognised_however_they_are_packed() -> None:
 
 
 def test_a_log_delivery_that_cannot_be_read_has_no_key() -> None:
-    from lambda_once.sources import recognise
+    from lambda_once.events.registry import recognise
 
     for data in ("", "!", "AAAA", events.log_data([])["awslogs"]["data"]):
         event = {"awslogs": {"data": data}}

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from awslambdaric.lambda_runtime_marshaller import LambdaMarshaller
 
+from lambda_once.claims.services import Services
 from lambda_once.config import Config
 from lambda_once.engine import Engine
 from lambda_once.errors import IdempotencyStoreError
-from lambda_once.guard import Services
 from lambda_once.record import Claim, Outcome, Record, StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 from tests.support.memory_store import MemoryStore
 
 T = TypeVar("T")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from lambda_once import protocol
+from lambda_once.claims import protocol
 from lambda_once.errors import IdempotencyStoreError
 from lambda_once.record import COMPLETED, IN_PROGRESS, Claim, Record, StoredResult
-from lambda_once.store import Refusal
+from lambda_once.store.port import Refusal
 
 
 class MemoryStore:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from lambda_once.dynamodb import DynamoDBStore
+from lambda_once.store.boto import BotoTransport
+from lambda_once.store.dynamodb import DynamoDBStore
 from tests.support.aws import CREDENTIALS, REGION, create_table
 
 # Longer than any request of a test takes: contract tests are about answers, not about deadlines.
@@ -47,4 +48,4 @@ def new_table(endpoint: str) -> str:
 
 def dynamodb_store(table: str) -> DynamoDBStore:
     """To be used inside `aws_environment`: the client is made at the first request."""
-    return DynamoDBStore(table, None, now_ms, time.sleep)
+    return DynamoDBStore(table, BotoTransport(None, now_ms), now_ms, time.sleep)

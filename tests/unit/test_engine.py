@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from lambda_once import record
+from lambda_once.claims.protocol import CLOCK_MARGIN_MS
+from lambda_once.claims.services import UNKNOWN_REMAINING_MS
 from lambda_once.errors import (
     IdempotencyError,
     IdempotencyInProgressError,
@@ -17,8 +19,6 @@ from lambda_once.errors import (
     IdempotencyPayloadMismatchError,
     IdempotencyStoreError,
 )
-from lambda_once.guard import UNKNOWN_REMAINING_MS
-from lambda_once.protocol import CLOCK_MARGIN_MS
 from lambda_once.record import COMPLETED, IN_PROGRESS, Record
 from tests.support.bench import START_MS, Bench, Context, Step, store_error
 

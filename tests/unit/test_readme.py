@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lambda_once.config import VARIABLES
-from lambda_once.telemetry import _SAID
+from lambda_once.telemetry.wording import SAID
 from tests.support.paths import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text()
@@ -24,7 +24,7 @@ def test_it_lists_every_variable_in_order() -> None:
 
 
 def test_it_lists_every_metric() -> None:
-    counted = {metric for _, _, metric in _SAID.values()}
+    counted = {metric for _, _, metric in SAID.values()}
     assert set(first_cells("metric")) == {f"`{name}`" for name in counted}
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lambda_once.config import Config
-    from lambda_once.dynamodb import DynamoDBStore
     from lambda_once.engine import Engine
+    from lambda_once.store.transport import Transport
 
     Handler = Callable[[Any, Any], Any]
 
@@ -149,7 +149,7 @@ def _unloadable(user_handler: Handler, fault: Exception) -> Handler:
     """Our own code could not be loaded: say so when invoked. The kill switch works even here."""
     if os.environ.get("IDEMPOTENCY_DISABLED", "").strip().lower() == "true":
         return user_handler
-    reason = f"{type(fault).__name__}: {fault}{_blame(fault)}"
+    reason = f"{type(fault).__name__}: {fault}{_files_at_fault(fault)}"
 
     def handler(event: Any, context: Any) -> Any:
         raise _fault("IdempotencyError", f"lambda-once could not be loaded: {reason}")
@@ -157,19 +157,19 @@ def _unloadable(user_handler: Handler, fault: Exception) -> Handler:
     return handler
 
 
-def _blame(fault: Exception) -> str:
+def _files_at_fault(fault: Exception) -> str:
     try:
-        from lambda_once.blame import blame
+        from lambda_once.import_faults import files_at_fault
     except ImportError:
         ours = sys.modules.get("lambda_once")
         return f" (lambda_once is {getattr(ours, '__file__', 'missing')})"
-    return blame(fault)
+    return files_at_fault(fault)
 
 
 def _wrap(user_handler: Handler, name: str) -> Handler:
     """Ours around the user's, as configured; the user's own where we are switched off."""
     from lambda_once.config import Config, is_disabled
-    from lambda_once.telemetry import Log
+    from lambda_once.telemetry.log import Log
 
     log = Log(os.environ)
     if is_disabled(os.environ):
@@ -209,15 +209,16 @@ def _guarded(user_handler: Handler, engine: Engine) -> Handler:
 
 
 def _engine(config: Config, log: Any) -> Engine:
-    """The engine, with its store ready for the first request."""
+    """The engine, with its transport ready for the first request."""
     import time
 
     from awslambdaric.lambda_runtime_client import LambdaRuntimeClient
 
-    from lambda_once.dynamodb import DynamoDBStore
+    from lambda_once.claims.services import Services
     from lambda_once.engine import Engine
-    from lambda_once.guard import Services
-    from lambda_once.telemetry import Reporter
+    from lambda_once.store.boto import BotoTransport
+    from lambda_once.store.dynamodb import DynamoDBStore
+    from lambda_once.telemetry.reporter import Reporter
 
     def now_ms() -> int:
         return time.time_ns() // 1_000_000
@@ -229,12 +230,12 @@ def _engine(config: Config, log: Any) -> Engine:
         )
         return marshalled
 
-    store = DynamoDBStore(config.table, config.table_region, now_ms, time.sleep)
-    _prepare(store)
+    transport = BotoTransport(config.table_region, now_ms)
+    _prepare(transport)
     return Engine(
         Services(
             config=config,
-            store=store,
+            store=DynamoDBStore(config.table, transport, now_ms, time.sleep),
             now_ms=now_ms,
             sleep=time.sleep,
             token=lambda: os.urandom(16).hex(),
@@ -244,21 +245,21 @@ def _engine(config: Config, log: Any) -> Engine:
     )
 
 
-def _prepare(store: DynamoDBStore) -> None:
+def _prepare(transport: Transport) -> None:
     """Do at init what is heavy: afterwards a small function has a fourteenth of a core.
 
     No client, credential or socket may be in a snapshot, so under SnapStart they come after the
     restore. A runtime without hooks makes them at the first request.
     """
-    store.load_modules()
+    transport.load()
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "snap-start":
-        store.prepare()
+        transport.prepare()
         return
     try:
         from snapshot_restore_py import register_after_restore
     except ImportError:
         return
-    register_after_restore(store.prepare)
+    register_after_restore(transport.prepare)
 
 
 def _announce(config: Config, name: str, log: Any) -> None:
