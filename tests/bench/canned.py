@@ -1,30 +1,42 @@
 """A DynamoDB that answers at once and without thinking, so that only the client is measured.
 
-    python -m tests.bench.canned PORT DELAY_MS
+    python -m tests.bench.canned DELAY_MS PORT [TLS_PORT CHAIN KEY]
 
-What it answers depends on the table's name alone (see ``ANSWERS``). A GET is answered with the
-number of requests since the last GET, by operation.
+It speaks plain HTTP on one port and TLS on another. What it answers depends on the table's name
+alone (see ``ANSWERS``), with the headers that DynamoDB sends. A GET is answered with the number of
+requests on both ports since the last GET, by operation.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
+import ssl
 import sys
+import time
+import urllib.request
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from email.utils import formatdate
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
+from tests.support.certificates import Certificates
 from tests.support.paths import REPOSITORY
-from tests.support.ports import LOOPBACK, free_port, is_listening
+from tests.support.ports import LOOPBACK, free_ports, is_listening
 from tests.support.processes import Process
 
 # Every write succeeds; every claim meets the completed record of the layer, or of Powertools.
 FRESH = "fresh"
 LAYER_DONE = "layer-done"
 POWERTOOLS_DONE = "powertools-done"
+
+# The table of completed records, by subject.
+DONE = {"layer": LAYER_DONE, "powertools": POWERTOOLS_DONE}
 
 RESULT = '{"status": "booked"}'
 FAR = {"N": "4102444800"}
@@ -45,13 +57,37 @@ _POWERTOOLS_ITEM = {
 }
 
 
-def _response(status: str, body: Any) -> bytes:
+class Response(NamedTuple):
+    """An answer, ready but for what differs from one to the next."""
+
+    head: bytes
+    rest: bytes
+
+    def sent_now(self) -> bytes:
+        # A request id has 52 letters and digits.
+        varying = f"Date: {_date(int(time.time()))}\r\nx-amzn-RequestId: {next(_numbers):052d}\r\n"
+        return self.head + varying.encode() + self.rest
+
+
+_numbers = itertools.count(1)
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
+
+
+def _response(status: str, body: Any) -> Response:
     data = json.dumps(body).encode()
-    head = f"HTTP/1.1 {status}\r\nContent-Type: application/x-amz-json-1.0\r\n"
-    return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
+    return Response(
+        f"HTTP/1.1 {status}\r\nServer: Server\r\n".encode(),
+        b"Content-Type: application/x-amz-json-1.0\r\n"
+        b"Content-Length: %d\r\nConnection: keep-alive\r\nx-amz-crc32: %d\r\n\r\n%b"
+        % (len(data), zlib.crc32(data), data),
+    )
 
 
-def _refusal(item: Any) -> bytes:
+def _refusal(item: Any) -> Response:
     kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"
     message = "The conditional request failed"
     return _response("400 Bad Request", {"__type": kind, "message": message, "Item": item})
@@ -91,9 +127,9 @@ class Connection(asyncio.Protocol):
                 return
             body = self._buffer[end + 4 : size]
             self._buffer = self._buffer[size:]
-            self._answer(self._answer_to(head, body))
+            self._answer(self._answer_to(head, body).sent_now())
 
-    def _answer_to(self, head: bytes, body: bytes) -> bytes:
+    def _answer_to(self, head: bytes, body: bytes) -> Response:
         if head.startswith(b"GET "):
             counted = dict(self.counts)
             self.counts.clear()
@@ -115,21 +151,60 @@ class Connection(asyncio.Protocol):
             self._transport.write(answer)
 
 
-async def serve(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Connection, LOOPBACK, port)
+async def serve(port: int, tls: Tls | None) -> None:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(Connection, LOOPBACK, port)
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls.chain, tls.key)
+        await loop.create_server(Connection, LOOPBACK, tls.port, ssl=context)
     await server.serve_forever()
 
 
+class Tls(NamedTuple):
+    """Where TLS is spoken, and with which files."""
+
+    port: int
+    chain: str
+    key: str
+
+
+class Canned(NamedTuple):
+    """The running server: its URL for plain HTTP and, with certificates, the one for TLS."""
+
+    plain: str
+    tls: str | None
+
+    def requests(self) -> Mapping[str, int]:
+        """How many it has had since it was last asked, by operation."""
+        return counted(self.plain)
+
+
+def counted(plain_url: str) -> Mapping[str, int]:
+    """As ``Canned.requests``, for those who only know its plain URL."""
+    with urllib.request.urlopen(plain_url, timeout=10) as answer:
+        counts: Mapping[str, int] = json.load(answer)
+    return counts
+
+
 @contextmanager
-def running_canned(delay_ms: int = 0) -> Iterator[str]:
-    """Run it in a process of its own; its endpoint."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.bench.canned", str(port), str(delay_ms)]
+def running_canned(certificates: Certificates | None, delay_ms: int = 0) -> Iterator[Canned]:
+    """Run it in a process of its own."""
+    port, tls_port = free_ports(2)
+    command = [sys.executable, "-m", "tests.bench.canned", str(delay_ms), str(port)]
+    if certificates:
+        command += [str(tls_port), str(certificates.chain), str(certificates.key)]
     with Process(command, {"PYTHONPATH": str(REPOSITORY)}) as process:
-        process.wait_until_ready(lambda: is_listening(port))
-        yield f"http://{LOOPBACK}:{port}"
+        used = [port, tls_port] if certificates else [port]
+        process.wait_until_ready(lambda: all(map(is_listening, used)))
+        tls = f"https://{LOOPBACK}:{tls_port}" if certificates else None
+        yield Canned(f"http://{LOOPBACK}:{port}", tls)
+
+
+def main(delay_ms: str, port: str, *tls: str) -> None:
+    Connection.delay_s = int(delay_ms) / 1000
+    asyncio.run(serve(int(port), Tls(int(tls[0]), *tls[1:]) if tls else None))
 
 
 if __name__ == "__main__":
-    Connection.delay_s = int(sys.argv[2]) / 1000
-    asyncio.run(serve(int(sys.argv[1])))
+    main(*sys.argv[1:])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
 from typing import Any
 
 RESULT = {"status": "booked"}
+# How many results are kept in memory, where any are: what Powertools takes by itself.
+CACHED = 256
 Call = Callable[[Any], Any]
+Handler = Callable[[Any, Any], Any]
 
 
 class Context:
@@ -29,12 +30,17 @@ class Context:
         return int((self._end - time.monotonic()) * 1000)
 
 
-def handler(event: Any, context: object) -> Any:
+def books(event: Any, context: object) -> Any:
     """The user's function: next to nothing, so that what is around it shows."""
     return RESULT
 
 
-def bare(table: str) -> Call:
+def fails(event: Any, context: object) -> Any:
+    """A function that fails."""
+    raise LookupError("no such order")
+
+
+def bare(table: str, handler: Handler, is_cached: bool) -> Call:
     """Without idempotency."""
     return lambda event: handler(event, Context())
 
@@ -43,25 +49,26 @@ def _to_nobody(line: str) -> None:
     """In place of the standard error."""
 
 
-def layer(table: str, variables: Mapping[str, str] | None = None) -> Call:
-    """As the bootstrap makes it, with the same parts."""
+def layer(table: str, handler: Handler, variables: Mapping[str, str]) -> Call:
+    """As the bootstrap makes it, with the same parts. All that knows the layer's inside is here."""
     from lambda_once.config import Config
     from lambda_once.telemetry.log import Log
     from lambda_once_wrapper import bootstrap
 
-    environ = {"IDEMPOTENCY_TABLE": table, "AWS_LAMBDA_FUNCTION_NAME": "orders"}
-    config = Config.from_environ({**environ, **(variables or {})})
+    environ = {"IDEMPOTENCY_TABLE": table, "AWS_LAMBDA_FUNCTION_NAME": "orders", **variables}
+    config = Config.from_environ(environ)
     engine = bootstrap._engine(config, Log(os.environ, _to_nobody))
     guarded = bootstrap._guarded(handler, engine)
     return lambda event: guarded(event, Context())
 
 
-def layer_by_key(table: str) -> Call:
+def layer_by_key(table: str, handler: Handler, is_cached: bool) -> Call:
     """The layer with the key that Powertools gets here."""
-    return layer(table, {"IDEMPOTENCY_KEY": "orderId"})
+    cache = {"IDEMPOTENCY_CACHE": str(CACHED)} if is_cached else {}
+    return layer(table, handler, {"IDEMPOTENCY_KEY": "orderId", **cache})
 
 
-def powertools(table: str) -> Call:
+def powertools(table: str, handler: Handler, is_cached: bool) -> Call:
     """Powertools' decorator around the whole handler."""
     from aws_lambda_powertools.utilities.idempotency import (
         DynamoDBPersistenceLayer,
@@ -71,10 +78,19 @@ def powertools(table: str) -> Call:
 
     guarded = idempotent(
         handler,
-        config=IdempotencyConfig(event_key_jmespath="orderId"),
+        config=IdempotencyConfig(
+            event_key_jmespath="orderId",
+            use_local_cache=is_cached,
+            local_cache_max_items=CACHED,
+        ),
         persistence_store=DynamoDBPersistenceLayer(table_name=table),
     )
     return lambda event: guarded(event, Context())
+
+
+def layer_batch(table: str) -> Call:
+    """The layer as it comes."""
+    return layer(table, books, {})
 
 
 def powertools_batch(table: str) -> Call:
@@ -116,20 +132,12 @@ def powertools_batch(table: str) -> Call:
     return call
 
 
-def quietly(call: Call) -> Call:
-    """Without what it prints: a bench's output is its own."""
-
-    def quiet(event: Any) -> Any:
-        with redirect_stdout(io.StringIO()):
-            return call(event)
-
-    return quiet
-
-
-SUBJECTS: Mapping[str, Callable[[str], Call]] = {
+SUBJECTS: Mapping[str, Callable[[str, Handler, bool], Call]] = {
     "bare": bare,
     "layer": layer_by_key,
     "powertools": powertools,
-    "layer batch": layer,
-    "powertools batch": powertools_batch,
+}
+BATCH_SUBJECTS: Mapping[str, Callable[[str], Call]] = {
+    "layer": layer_batch,
+    "powertools": powertools_batch,
 }

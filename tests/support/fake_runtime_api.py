@@ -63,7 +63,7 @@ class FakeRuntimeApi:
             (LOOPBACK, 0), type("Handler", (_Handler,), {"api": self})
         )
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def address(self) -> str:
@@ -107,6 +107,7 @@ class FakeRuntimeApi:
 class _Handler(BaseHTTPRequestHandler):
     api: FakeRuntimeApi
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         path = self.path.removeprefix(f"{PREFIX}/")
