@@ -87,13 +87,14 @@ def limited_group(parent: CpuGroup, share: float) -> Iterator[Path]:
     except OSError as fault:
         raise NoQuotaError(f"{folder} could not be made: {fault}") from fault
     try:
-        _limit(CpuGroup(folder, parent.version), share)
+        set_limit(CpuGroup(folder, parent.version), share)
         yield folder
     finally:
         wait_until(lambda: _removed(folder), 5, f"{folder} to be empty")
 
 
-def _limit(group: CpuGroup, share: float) -> None:
+def set_limit(group: CpuGroup, share: float) -> None:
+    """Give the group this share of one core. NoQuotaError if the kernel refuses."""
     quota_us = round(PERIOD_US * share)
     try:
         if group.version == 1:

@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -108,6 +109,10 @@ class _Handler(BaseHTTPRequestHandler):
     api: FakeRuntimeApi
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a runtime that was ended while it waited
+            super().handle()
 
     def do_GET(self) -> None:
         path = self.path.removeprefix(f"{PREFIX}/")
