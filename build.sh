@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly ZIP=dist/lambda-once.zip
 readonly TOOLS=.venv
-readonly OTHER_PYTHONS="3.10 3.11 3.12 3.13"
+readonly OTHER_PYTHONS="3.10 3.11 3.12 3.13 3.14"
 
 usage() {
   cat <<'END'
@@ -84,7 +84,7 @@ main_python() {
       return
     fi
   done
-  for candidate in 3.13 3.12 3.11 3.10; do
+  for candidate in 3.14 3.13 3.12 3.11 3.10; do
     find_python "$candidate" && return
   done
   die "No Python 3.10 or newer with venv and ssl was found. Install one (on Debian: python3 and python3-venv),
