@@ -15,6 +15,7 @@ usage() {
 ./build.sh demo [--json]          show the layer at work on this machine: a real runtime, a local DynamoDB
 ./build.sh test [--long] [ARGS]   all checks and tests; ARGS go to pytest, and then only this Python runs
 ./build.sh bench [ARGS]           measure what the layer costs
+./build.sh recipes [ARGS]         check recipes/ with each tool's own validator; ARGS go to pytest; fetches 1 GB of tools
 ./build.sh help                   this text
 
 Needs Python 3.10 or newer; PYTHON=/path/to/python chooses one. The first run fetches pinned tools into .venv/.
@@ -182,6 +183,23 @@ make_dynalite() {
   finish dynalite "$stamp"
 }
 
+# Each recipe's own tool: large, so not for every test run.
+make_recipes() { venv recipes "$MAIN_PYTHON" recipes.txt --no-compile; }
+
+make_osls() {
+  local stamp package
+  package=$(cat requirements/osls.txt)
+  if ! command -v npm >/dev/null; then
+    say "npm was not found: the recipes for CDK and the Serverless Framework will not be checked."
+    return
+  fi
+  stamp=$(node --version)$'\n'$package
+  if up_to_date "$TOOLS/osls" "$stamp"; then return; fi
+  begin osls
+  logged osls npm install --prefix "$TOOLS/osls" --no-audit --no-fund --no-update-notifier "$package"
+  finish osls "$stamp"
+}
+
 # make_others: an environment for each further Python of this machine.
 make_others() {
   local version python
@@ -305,6 +323,13 @@ run_tests() {
     "$TOOLS/dev/bin/python" -m pytest ${extra[@]+"${extra[@]}"}
 }
 
+check_recipes() {
+  build
+  prepare "recipes osls" "dev ministack sam"
+  step "recipes" "The summary above names the recipe." \
+    env LAMBDA_ONCE_LONG=1 "$TOOLS/dev/bin/python" -m pytest tests/recipes "$@"
+}
+
 # run_module "NAME..." MODULE ARGS...: run one of our own programs, with the layer built and these environments at hand.
 # What is prepared is told on stderr: the program's own output may be read by another program.
 run_module() {
@@ -318,7 +343,7 @@ main() {
   [ $# = 0 ] || shift
   case $command in
     help | -h | --help) usage; return ;;
-    build | demo | test | bench) ;;
+    build | demo | test | bench | recipes) ;;
     *) usage >&2; die "there is no command \"$command\"." ;;
   esac
   MAIN_PYTHON=$(main_python)
@@ -328,6 +353,7 @@ main() {
     demo) run_module "ministack rie" demo "$@" ;;
     test) run_tests "$@" ;;
     bench) run_module "ministack rie bench" tests.bench "$@" ;;
+    recipes) check_recipes "$@" ;;
   esac
 }
 
