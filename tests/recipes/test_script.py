@@ -39,6 +39,8 @@ class Account:
             Code={"ZipFile": code()},
             **rest,
         )
+        active = self.functions.get_waiter("function_active")
+        active.wait(FunctionName=name, WaiterConfig={"Delay": 1})
 
     def configuration(self, name: str) -> dict[str, Any]:
         """What can be configured, without what changes by itself."""

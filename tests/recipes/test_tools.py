@@ -23,9 +23,9 @@ from tests.template import sam
 pytestmark = needs_tools
 
 
-def lint(tmp_path: Path, template: Path) -> str:
+def lint(tmp_path: Path, template: Path, *options: str) -> str:
     """What cfn-lint finds: nothing, if all is well."""
-    return sam.run(tmp_path, sam.SAM / "cfn-lint", "--regions", REGION, "--", template)
+    return sam.run(tmp_path, sam.SAM / "cfn-lint", "--regions", REGION, *options, "--", template)
 
 
 def test_sam(recipes: Path, tmp_path: Path) -> None:
@@ -45,7 +45,8 @@ def test_cdk(recipes: Path, tmp_path: Path) -> None:
     out = tmp_path / "cdk.out"
     said(run(recipes / "cdk", BIN / "python", "app.py", CDK_OUTDIR=str(out)))
     template = out / "orders.template.json"
-    assert lint(tmp_path, template) == ""
+    # CDK itself writes a dependency (W3005) where a reference would do.
+    assert lint(tmp_path, template, "--ignore-checks", "W3005") == ""
     assert_wanted(shape.of_cloudformation(json.loads(template.read_text())))
 
 
