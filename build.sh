@@ -16,6 +16,7 @@ usage() {
 ./build.sh test [--long] [ARGS]   all checks and tests; ARGS go to pytest, and then only this Python runs
 ./build.sh bench [ARGS]           measure what the layer costs
 ./build.sh recipes [ARGS]         check recipes/ with each tool's own validator; ARGS go to pytest; fetches 1 GB of tools
+./build.sh publish ARGS           publish the layer to AWS; --help says how, --dry-run only prints
 ./build.sh help                   this text
 
 Needs Python 3.10 or newer; PYTHON=/path/to/python chooses one. The first run fetches pinned tools into .venv/.
@@ -343,7 +344,7 @@ main() {
   [ $# = 0 ] || shift
   case $command in
     help | -h | --help) usage; return ;;
-    build | demo | test | bench | recipes) ;;
+    build | demo | test | bench | recipes | publish) ;;
     *) usage >&2; die "there is no command \"$command\"." ;;
   esac
   MAIN_PYTHON=$(main_python)
@@ -354,6 +355,7 @@ main() {
     test) run_tests "$@" ;;
     bench) run_module "ministack rie bench" tests.bench "$@" ;;
     recipes) check_recipes "$@" ;;
+    publish) run_module "" tools.publish "$@" ;;
   esac
 }
 
