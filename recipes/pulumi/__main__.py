@@ -11,7 +11,6 @@ layer = aws.lambda_.LayerVersion(
     "lambda-once",
     layer_name="lambda-once",
     code=pulumi.FileArchive("../../dist/lambda-once.zip"),
-    compatible_runtimes=[f"python3.{minor}" for minor in range(10, 15)],
     compatible_architectures=["x86_64", "arm64"],
     skip_destroy=True,  # functions may still use an old version
 )

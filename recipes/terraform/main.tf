@@ -23,7 +23,6 @@ resource "aws_lambda_layer_version" "lambda_once" {
   layer_name               = "lambda-once"
   filename                 = local.zip
   source_code_hash         = filebase64sha256(local.zip)
-  compatible_runtimes      = ["python3.10", "python3.11", "python3.12", "python3.13", "python3.14"]
   compatible_architectures = ["x86_64", "arm64"]
   skip_destroy             = true # functions may still use an old version
 }

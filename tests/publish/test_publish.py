@@ -16,6 +16,8 @@ import pytest
 from tests.publish.account import Account, Organizations
 from tests.support.ministack import running_ministack
 from tools.publish.__main__ import main
+from tools.publish.calls import Calls
+from tools.publish.layers import Published, Release, publish
 from tools.publish.pointer import PARAMETER
 
 SERVICES = ("lambda", "ssm", "sts", "s3")
@@ -124,6 +126,26 @@ def test_an_older_zip_that_was_published_is_found_among_newer_ones(publisher: Pu
     assert publisher() == 0
     assert len(publisher.versions()) == 2
     assert publisher.pointer() == first
+
+
+def test_every_page_of_versions_is_looked_through(tmp_path: Path) -> None:
+    publisher = Publisher(Account("http://unused"), tmp_path)
+    release = Release.read(publisher.zip)
+
+    class Lambda:
+        """Has three versions, one a page; the oldest is the release."""
+
+        def list_layer_versions(self, LayerName: str, Marker: str = "3") -> Any:  # noqa: N803
+            number = int(Marker)
+            more = {"NextMarker": str(number - 1)} if number > 1 else {}
+            return {"LayerVersions": [{"Version": number}], **more}
+
+        def get_layer_version(self, LayerName: str, VersionNumber: int) -> Any:  # noqa: N803
+            digest = release.sha256 if VersionNumber == 1 else "another"
+            return {"Content": {"CodeSha256": digest}, "LayerVersionArn": f"arn:{VersionNumber}"}
+
+    calls = Calls(lambda service, region: Lambda(), publisher.printed.append, dry_run=False)
+    assert publish(calls, HOME, release) == Published(HOME, "arn:1", is_new=False)
 
 
 def test_without_an_audience_nobody_else_may_use_it(publisher: Publisher) -> None:

@@ -37,10 +37,15 @@ def publish(account: Account, package: application.Package, audience: Audience) 
     return printed
 
 
-@pytest.fixture
-def account() -> Iterator[Account]:
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
     with running_ministack(("sts",)) as server:
-        yield Account(server.endpoint)
+        yield server.endpoint
+
+
+@pytest.fixture
+def account(endpoint: str) -> Account:
+    return Account(endpoint)
 
 
 def test_no_local_path_is_left_in_the_template(package: application.Package) -> None:
