@@ -48,9 +48,9 @@ def test_holds_our_sources_the_script_and_the_bundle_and_nothing_else(
     layer: zipfile.ZipFile,
 ) -> None:
     ours = {
-        f"{inside}/{path.name}"
+        f"{inside}/{path.relative_to(REPOSITORY / folder).as_posix()}"
         for inside, folder in PACKAGES.items()
-        for path in (REPOSITORY / folder).glob("*.py")
+        for path in (REPOSITORY / folder).rglob("*.py")
     }
     names = {name for name in layer.namelist() if not name.startswith(BUNDLE)}
     assert names == {"lambda-once", *ours}
@@ -58,8 +58,9 @@ def test_holds_our_sources_the_script_and_the_bundle_and_nothing_else(
 
 def test_holds_each_of_our_files_as_it_is_in_the_repository(layer: zipfile.ZipFile) -> None:
     for inside, folder in PACKAGES.items():
-        for path in (REPOSITORY / folder).glob("*.py"):
-            assert layer.read(f"{inside}/{path.name}") == path.read_bytes()
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            name = path.relative_to(REPOSITORY / folder).as_posix()
+            assert layer.read(f"{inside}/{name}") == path.read_bytes()
     assert layer.read("lambda-once") == (REPOSITORY / "wrapper" / "lambda-once").read_bytes()
 
 
